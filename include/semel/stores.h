@@ -1,0 +1,33 @@
+// The stores that come with Semel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include <semel/clock.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel {
+
+// `memory:` The reference: what every other store must behave like. Forgets everything when it is destroyed; for tests.
+std::unique_ptr<Store> make_memory_store(Clock& clock);
+
+struct EmbeddedOptions {
+  std::filesystem::path path;
+  std::uint64_t free_bytes_min = 64U << 20U;  // below this much free disk space no claim is granted (Code::full)
+  std::size_t cache_bytes = 64U << 20U;       // of blocks read from disk
+};
+
+// `embedded:PATH` RocksDB in a folder that one process owns. Every answer is on disk before it is given.
+//
+// Destroy it before the io_contexts whose coroutines use it; calls that are under way then end with Code::unavailable.
+// After a failed write or sync the store stops: every later call ends with Code::unavailable until it is opened again,
+// because what the disk then holds can only be learnt by reading it back.
+// Code::unavailable: the folder cannot be used (another process owns it, permissions). Code::corrupt: it holds damage
+// that must not be papered over; the message names it. Nothing is deleted or repaired silently.
+Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options);
+
+}  // namespace semel

@@ -1,0 +1,22 @@
+// One spelling for every way of writing the same JSON document.
+//
+// Member order, white space and string escapes do not matter; numbers are exact decimals, never a double. A document on
+// whose meaning conforming parsers may disagree has no canonical form.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <semel/fingerprint.h>
+
+namespace semel {
+
+inline constexpr int json_depth_max = 64;
+
+// The canonical form, or nothing: not JSON, duplicate names, invalid UTF-8, lone surrogates, a byte order mark, depth
+// over 64, an exponent out of bounds, or anything behind the document.
+// Constant stack; time linear in the body but for sorting the members of an object.
+std::optional<std::string> canonical_json(std::string_view body, const IgnoreList& ignore = {});
+
+}  // namespace semel

@@ -1,0 +1,261 @@
+// Layout in docs/record-format.md. Integers are little-endian; every variable part stands behind its length; the last
+// eight bytes are the XXH3-64 of everything before them.
+#include "core/codec.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <xxhash.h>
+#include <zstd.h>
+
+#include "core/check.h"
+
+namespace semel {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "integers are stored as they lie in memory");
+
+constexpr std::array<char, 3> magic{'S', 'M', 'L'};
+constexpr std::uint8_t version = 1;
+constexpr std::uint8_t flag_response = 1;   // a response follows
+constexpr std::uint8_t flag_tombstone = 2;  // its body was not kept
+constexpr std::uint8_t flag_zstd = 4;       // its body is compressed
+constexpr std::size_t state_at = 4;
+constexpr std::size_t expires_at_at = 40;
+constexpr std::size_t checksum_bytes = 8;
+constexpr std::size_t compress_from_bytes = 4096;  // below this a response costs more to compress than to write
+constexpr std::size_t body_bytes_max = 1U
+                                       << 30U;  // of a body before compression: bounds what a bad length can allocate
+constexpr int zstd_level = 1;
+
+class Writer {
+ public:
+  explicit Writer(std::size_t reserve) { bytes_.reserve(reserve); }
+
+  template <std::integral T>
+  void number(T value) {
+    std::array<char, sizeof(T)> raw;
+    std::memcpy(raw.data(), &value, sizeof(T));
+    bytes_.append(raw.data(), raw.size());
+  }
+  void time(Time value) { number(static_cast<std::int64_t>(value.time_since_epoch().count())); }
+  template <std::size_t N>
+  void digest(const std::array<std::uint8_t, N>& value) {
+    bytes_.append(reinterpret_cast<const char*>(value.data()), N);
+  }
+  void raw(std::string_view value) { bytes_.append(value); }
+  template <std::integral Length>
+  void text(std::string_view value) {
+    check(std::in_range<Length>(value.size()), "a stored part fits its length field");
+    number(static_cast<Length>(value.size()));
+    raw(value);
+  }
+  std::string& bytes() { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Reads forwards; once a read does not fit, every later one gives zeros and ok() stays false.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+  template <std::integral T>
+  T number() {
+    T value{};
+    const std::string_view from = raw(sizeof(T));
+    if (ok_) std::memcpy(&value, from.data(), sizeof(T));
+    return value;
+  }
+  Time time() { return Time{Millis{number<std::int64_t>()}}; }
+  template <std::size_t N>
+  std::array<std::uint8_t, N> digest() {
+    std::array<std::uint8_t, N> value{};
+    const std::string_view from = raw(N);
+    if (ok_) std::memcpy(value.data(), from.data(), N);
+    return value;
+  }
+  std::string_view raw(std::size_t size) {
+    if (size > rest_.size()) ok_ = false;
+    if (!ok_) return {};
+    const std::string_view taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+  template <std::integral Length>
+  std::string_view text() {
+    return raw(number<Length>());
+  }
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool at_end() const { return ok_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+// The compressed body, or nothing if it is not worth it.
+std::optional<std::string> squeezed(std::string_view body) {
+  if (body.size() < compress_from_bytes) return std::nullopt;
+  std::string out(ZSTD_compressBound(body.size()), '\0');
+  const std::size_t size = ZSTD_compress(out.data(), out.size(), body.data(), body.size(), zstd_level);
+  if (ZSTD_isError(size) != 0U || size > body.size() - body.size() / 8) return std::nullopt;
+  out.resize(size);
+  return out;
+}
+
+std::optional<std::string> expanded(std::string_view packed, std::size_t size) {
+  if (size > body_bytes_max || ZSTD_getFrameContentSize(packed.data(), packed.size()) != size) return std::nullopt;
+  std::string out(size, '\0');
+  if (ZSTD_decompress(out.data(), size, packed.data(), packed.size()) != size) return std::nullopt;
+  return out;
+}
+
+std::unexpected<Error> corrupt(const char* what) {
+  return fail(Code::corrupt, std::string("stored record refused: ") + what);
+}
+
+Result<SharedResponse> read_response(Reader& reader, std::uint8_t flags) {
+  auto response = std::make_shared<Response>();
+  response->body_kept = (flags & flag_tombstone) == 0;
+  response->status = reader.number<std::uint16_t>();
+  const auto fields = reader.number<std::uint16_t>();
+  for (unsigned i = 0; i < fields && reader.ok(); ++i) {
+    const std::string_view name = reader.text<std::uint16_t>();
+    const std::string_view value = reader.text<std::uint32_t>();
+    response->fields.push_back({.name = std::string(name), .value = std::string(value)});
+  }
+  const auto size = reader.number<std::uint32_t>();
+  const std::string_view body = reader.text<std::uint32_t>();
+  if (!reader.ok()) return corrupt("it is shorter than its lengths say");
+  if ((flags & flag_zstd) == 0) {
+    if (size != body.size()) return corrupt("the two lengths of its body differ");
+    response->body = body;
+    return response;
+  }
+  std::optional<std::string> plain = expanded(body, size);
+  if (!plain) return corrupt("its body cannot be decompressed");
+  response->body = *std::move(plain);
+  return response;
+}
+
+void write_response(Writer& writer, const Response& response, const std::optional<std::string>& packed) {
+  writer.number(response.status);
+  check(std::in_range<std::uint16_t>(response.fields.size()), "a response has at most 65535 fields");
+  writer.number(static_cast<std::uint16_t>(response.fields.size()));
+  for (const Field& field : response.fields) {
+    writer.text<std::uint16_t>(field.name);
+    writer.text<std::uint32_t>(field.value);
+  }
+  check(response.body.size() <= body_bytes_max, "a kept body is at most 1 GiB");
+  writer.number(static_cast<std::uint32_t>(response.body.size()));
+  writer.text<std::uint32_t>(packed ? *packed : response.body);
+}
+
+bool known(State state) {
+  return state == State::running || state == State::done || state == State::unknown || state == State::released;
+}
+
+std::size_t size_hint(const Record& record) {
+  std::size_t size = 160 + record.key.space.size();
+  if (record.response == nullptr) return size;
+  for (const Field& field : record.response->fields) size += 6 + field.name.size() + field.value.size();
+  return size + std::min(record.response->body.size(), compress_from_bytes);
+}
+
+}  // namespace
+
+std::string encode(const Record& record) {
+  check(known(record.state) && (record.state == State::done) == (record.response != nullptr),
+        "a record has a response just when it is done");
+  std::optional<std::string> packed;
+  std::uint8_t flags = 0;
+  if (record.response != nullptr) {
+    packed = squeezed(record.response->body);
+    flags = flag_response;
+    if (!record.response->body_kept) flags |= flag_tombstone;
+    if (packed) flags |= flag_zstd;
+  }
+  Writer writer(size_hint(record));
+  writer.raw({magic.data(), magic.size()});
+  writer.number(version);
+  writer.number(static_cast<std::uint8_t>(record.state));
+  writer.number(flags);
+  writer.number(std::uint16_t{0});
+  writer.number(record.fence.number);
+  writer.number(record.fence.owner);
+  writer.time(record.claimed_at);
+  writer.time(record.lease_until);
+  writer.time(record.expires_at);
+  writer.digest(record.key.id);
+  writer.digest(record.fingerprint.digest);
+  writer.digest(record.key.scope);
+  writer.text<std::uint8_t>(record.key.space);
+  if (record.response != nullptr) write_response(writer, *record.response, packed);
+  writer.number(static_cast<std::uint64_t>(XXH3_64bits(writer.bytes().data(), writer.bytes().size())));
+  return std::move(writer.bytes());
+}
+
+Result<Record> decode(std::string_view bytes, const Digest& id) {
+  if (bytes.size() < checksum_bytes + magic.size() + 1) return corrupt("it is too short");
+  if (!bytes.starts_with(std::string_view(magic.data(), magic.size()))) return corrupt("it is not a Semel record");
+  if (static_cast<std::uint8_t>(bytes[magic.size()]) != version) {
+    return corrupt("its version is not known here; it was written by another version of Semel");
+  }
+  const std::string_view covered = bytes.substr(0, bytes.size() - checksum_bytes);
+  Reader tail(bytes.substr(covered.size()));
+  if (tail.number<std::uint64_t>() != XXH3_64bits(covered.data(), covered.size())) {
+    return corrupt("its checksum does not match");
+  }
+  Reader reader(covered.substr(magic.size() + 1));
+  Record record;
+  record.state = static_cast<State>(reader.number<std::uint8_t>());
+  const auto flags = reader.number<std::uint8_t>();
+  const auto reserved = reader.number<std::uint16_t>();
+  record.fence.number = reader.number<std::uint64_t>();
+  record.fence.owner = reader.number<std::uint64_t>();
+  record.claimed_at = reader.time();
+  record.lease_until = reader.time();
+  record.expires_at = reader.time();
+  record.key.id = reader.digest<sizeof(Digest)>();
+  record.fingerprint.digest = reader.digest<sizeof(Digest)>();
+  record.key.scope = reader.digest<sizeof(ScopeDigest)>();
+  record.key.space = reader.text<std::uint8_t>();
+  if (!reader.ok()) return corrupt("it is shorter than its lengths say");
+  if (!known(record.state)) return corrupt("its state is not known");
+  const bool has_response = (flags & flag_response) != 0;
+  if (reserved != 0 || (flags & ~(flag_response | flag_tombstone | flag_zstd)) != 0 ||
+      has_response != (record.state == State::done) || (!has_response && flags != 0)) {
+    return corrupt("its flags do not fit its state");
+  }
+  if (record.key.id != id) return corrupt("it belongs to another key");
+  if (has_response) {
+    Result<SharedResponse> response = read_response(reader, flags);
+    if (!response) return std::unexpected(response.error());
+    record.response = *std::move(response);
+  }
+  if (!reader.at_end()) return corrupt("it is longer than its lengths say");
+  return record;
+}
+
+std::optional<Glance> glance(std::string_view bytes) {
+  if (bytes.size() < expires_at_at + sizeof(std::int64_t) + checksum_bytes) return std::nullopt;
+  Reader head(bytes);
+  if (head.raw(magic.size()) != std::string_view(magic.data(), magic.size())) return std::nullopt;
+  if (head.number<std::uint8_t>() != version) return std::nullopt;
+  const auto state = static_cast<State>(bytes[state_at]);
+  if (!known(state)) return std::nullopt;
+  Reader expiry(bytes.substr(expires_at_at));
+  return Glance{.state = state, .expires_at = expiry.time()};
+}
+
+}  // namespace semel

@@ -1,0 +1,64 @@
+#include "core/decision.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+#include "core/check.h"
+
+namespace semel {
+namespace {
+
+constexpr Millis retry_after_min{1'000};  // Retry-After counts whole seconds
+constexpr Millis retry_after_max{5'000};  // a holder may end long before its lease
+
+Millis advice(Millis lease_left) {
+  return std::clamp(lease_left, retry_after_min, retry_after_max);
+}
+
+Decision reject(ProblemType type, Millis retry_after = Millis{0}) {
+  return Reject{.problem = problem(type), .retry_after = retry_after};
+}
+
+Decision decide_unknown(const Record& record, const Policy& policy) {
+  if (policy.on_unknown == OnUnknown::probe) return Ask{.fence = record.fence};
+  Reject rejected{.problem = problem(ProblemType::outcome_unknown), .retry_after = Millis{0}};
+  if (policy.on_unknown == OnUnknown::retry) {
+    rejected.problem.retry = Retry::same_key;
+    rejected.retry_after = retry_after_min;
+  }
+  return rejected;
+}
+
+}  // namespace
+
+Terms terms_of(const Policy& policy, std::uint64_t owner) {
+  return {.lease = policy.lease,
+          .ttl = policy.ttl,
+          .lapsed = policy.on_unknown == OnUnknown::retry ? Lapsed::taken_over : Lapsed::stands,
+          .owner = owner};
+}
+
+Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy& policy) {
+  if (const auto* granted = std::get_if<Granted>(&claim)) {
+    return Run{.fence = granted->fence, .expires_at = granted->expires_at};
+  }
+  const auto& [record, lease_left] = std::get<Held>(claim);
+  if (record.fingerprint != fingerprint) return reject(ProblemType::key_reused);
+  switch (record.state) {
+    case State::done:
+      return Replay{.response = record.response, .fence = record.fence, .expires_at = record.expires_at};
+    case State::running:
+      if (policy.in_flight == InFlight::wait) return Wait{.lease_left = lease_left};
+      return reject(ProblemType::in_flight, advice(lease_left));
+    case State::unknown:
+      return decide_unknown(record, policy);
+    case State::released:
+      break;
+  }
+  check(false, "a released record holds no key");
+  return reject(ProblemType::record_corrupt);
+}
+
+}  // namespace semel

@@ -1,0 +1,52 @@
+// decide(): the protocol, as one pure table.
+//
+//   what the claim found      fingerprint   policy            decision
+//   granted                   –             –                 Run
+//   done                      same          –                 Replay
+//   running                   same          conflict          Reject in-flight
+//   running                   same          wait              Wait
+//   unknown                   same          hold, retry       Reject outcome-unknown
+//   unknown                   same          probe             Ask
+//   anything held             other         –                 Reject key-reused    (before all of the above: G4)
+//
+// With `retry` the store itself takes an unknown key over, so that row is reached only when a claim that stood was made
+// under another policy.
+#pragma once
+
+#include <variant>
+
+#include <semel/fingerprint.h>
+#include <semel/once.h>
+#include <semel/problem.h>
+#include <semel/store.h>
+
+namespace semel {
+
+struct Run {
+  Fence fence;
+  Time expires_at;
+};
+struct Replay {
+  SharedResponse response;
+  Fence fence;
+  Time expires_at;
+};
+struct Wait {
+  Millis lease_left;  // no point in waiting longer for this holder
+};
+struct Ask {
+  Fence fence;  // probe what became of this attempt; then nothing but this attempt may be taken over
+};
+struct Reject {
+  Problem problem;
+  Millis retry_after;
+};
+
+using Decision = std::variant<Run, Replay, Wait, Ask, Reject>;
+
+// The terms under which `policy` claims a key.
+Terms terms_of(const Policy& policy, std::uint64_t owner);
+
+Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy& policy);
+
+}  // namespace semel

@@ -1,0 +1,19 @@
+// SHA-256 over length-prefixed parts.
+//
+// Every hash in Semel starts with a domain tag and states the length of each part, so two different inputs never become
+// one string of bytes.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include <semel/key.h>
+
+namespace semel {
+
+Digest sha256(std::string_view bytes);
+
+// SHA-256 of tag, then of each part behind its length (64 bits, big-endian).
+Digest sha256_parts(std::string_view tag, std::initializer_list<std::string_view> parts);
+
+}  // namespace semel

@@ -1,0 +1,106 @@
+#include "core/transition.h"
+
+#include <optional>
+#include <utility>
+
+#include "core/check.h"
+
+namespace semel {
+namespace {
+
+bool lapsed(const Record& record, Time now) {
+  return record.state == State::running && now >= record.lease_until;
+}
+
+bool held_by(const Record* stored, Fence fence, Time now) {
+  return stored != nullptr && stored->fence == fence && !expired(*stored, now);
+}
+
+std::unexpected<Error> fenced(const Record* stored, Fence fence, Time now) {
+  if (!held_by(stored, fence, now)) return fail(Code::fenced, "the key is no longer held by this claim");
+  if (lapsed(*stored, now)) return fail(Code::fenced, "the lease of this claim has lapsed");
+  return fail(Code::fenced, "this claim has already ended in another way");
+}
+
+bool running(const Record* stored, Fence fence, Time now) {
+  return held_by(stored, fence, now) && stored->state == State::running && !lapsed(*stored, now);
+}
+
+// A repetition of a call that succeeded: the claim has ended, in just the way that is asked for again.
+bool ended_as(State state, const Record* stored, Fence fence, Time now) {
+  return held_by(stored, fence, now) && stored->state == state;
+}
+
+bool may_take_over(const Record& stored, const Terms& terms) {
+  return terms.lapsed == Lapsed::taken_over && (!terms.only_over || *terms.only_over == stored.fence);
+}
+
+Record granted(const Record* free, const Key& key, const Fingerprint& fingerprint, const Terms& terms, Time now) {
+  return Record{.key = key,
+                .state = State::running,
+                .fence = {.number = free == nullptr ? 1 : free->fence.number + 1, .owner = terms.owner},
+                .fingerprint = fingerprint,
+                .claimed_at = now,
+                .lease_until = now + terms.lease,
+                .expires_at = now + terms.ttl,
+                .response = nullptr};
+}
+
+}  // namespace
+
+bool expired(const Record& record, Time now) {
+  return now >= record.expires_at && (record.state != State::running || lapsed(record, now));
+}
+
+ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fingerprint, const Terms& terms,
+                     Time now) {
+  check(stored == nullptr || stored->key == key, "a record is judged under its own key");
+  if (stored != nullptr && expired(*stored, now)) stored = nullptr;
+
+  const bool open_outcome = stored != nullptr && (stored->state == State::unknown || lapsed(*stored, now));
+  const bool free =
+      stored == nullptr || stored->state == State::released || (open_outcome && terms.lapsed == Lapsed::taken_over);
+  if (free) {
+    Record record = granted(stored, key, fingerprint, terms, now);
+    const Granted answer{.fence = record.fence, .expires_at = record.expires_at};
+    return {.answer = answer, .store = std::move(record)};
+  }
+  // The same owner asks again because the first answer was lost: the claim is its own.
+  if (stored->state == State::running && !open_outcome && stored->fence.owner == terms.owner) {
+    return {.answer = Granted{.fence = stored->fence, .expires_at = stored->expires_at}, .store = std::nullopt};
+  }
+  Held held{.record = *stored, .lease_left = Millis{0}};
+  if (open_outcome) {
+    held.record.state = State::unknown;
+  } else if (stored->state == State::running) {
+    held.lease_left = stored->lease_until - now;
+  }
+  return {.answer = std::move(held), .store = std::nullopt};
+}
+
+HolderStep step_renew(const Record* stored, Fence fence, Millis lease, Time now) {
+  if (!running(stored, fence, now)) return fenced(stored, fence, now);
+  Record next = *stored;
+  next.lease_until = now + lease;
+  return next;
+}
+
+HolderStep step_complete(const Record* stored, Fence fence, SharedResponse response, Time now) {
+  const State end = response == nullptr ? State::unknown : State::done;
+  if (ended_as(end, stored, fence, now)) return std::nullopt;
+  if (!running(stored, fence, now)) return fenced(stored, fence, now);
+  Record next = *stored;
+  next.state = end;
+  next.response = std::move(response);
+  return next;
+}
+
+HolderStep step_release(const Record* stored, Fence fence, Time now) {
+  if (ended_as(State::released, stored, fence, now)) return std::nullopt;
+  if (!running(stored, fence, now)) return fenced(stored, fence, now);
+  Record next = *stored;
+  next.state = State::released;
+  return next;
+}
+
+}  // namespace semel

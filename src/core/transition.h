@@ -1,0 +1,32 @@
+// How one record changes: the state machine of a key, without a clock, a lock or a disk.
+//
+// Each function takes the record that is stored under a key (or nothing) and the time, and says what the caller is told
+// and what must be stored. Stores that judge in this process (memory, embedded) call these inside their atomic step;
+// the others must behave as if they did.
+#pragma once
+
+#include <optional>
+
+#include <semel/key.h>
+#include <semel/store.h>
+
+namespace semel {
+
+// Whether the record counts as absent. A running claim does not expire under a holder whose lease is alive: otherwise a
+// second attempt could start beside it (G1).
+bool expired(const Record& record, Time now);
+
+struct ClaimStep {
+  Claim answer;
+  std::optional<Record> store;  // present when the claim was granted anew
+};
+ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fingerprint, const Terms& terms,
+                     Time now);
+
+// The steps of a holder: the record to store, nothing if the call repeats one that succeeded, or Code::fenced.
+using HolderStep = Result<std::optional<Record>>;
+HolderStep step_renew(const Record* stored, Fence fence, Millis lease, Time now);
+HolderStep step_complete(const Record* stored, Fence fence, SharedResponse response, Time now);
+HolderStep step_release(const Record* stored, Fence fence, Time now);
+
+}  // namespace semel

@@ -1,0 +1,203 @@
+// once(): claim → decide → act → complete | release, and waiting, probing and renewing around it. The thin driver of
+// decide(): every rule is in src/core/decision.cc, every wait and every call of the store is here.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include "core/decision.h"
+#include "once/pause.h"
+#include "once/renewal.h"
+#include "once/waiters.h"
+#include <semel/once.h>
+
+namespace semel {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr int claim_tries = 3;      // a repeated claim finds out what became of the first
+constexpr int finish_tries = 5;     // an outcome is worth more patience than a claim
+constexpr Millis finish_pause{50};  // doubled after each try
+constexpr Millis retry_after_store{1'000};
+constexpr std::uint16_t status_bad_gateway = 502;
+constexpr std::uint16_t status_no_content = 204;
+
+// A bijection on 64 bits (splitmix64): a counter becomes owners that differ within a process and look random beyond it.
+std::uint64_t scrambled(std::uint64_t value) {
+  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31U);
+}
+
+Refused refused_by_store(const Error& error) {
+  const bool damaged = error.code == Code::corrupt;
+  return {.problem = problem(damaged ? ProblemType::record_corrupt : ProblemType::store_unavailable),
+          .retry_after = damaged ? Millis{0} : retry_after_store,
+          .detail = error.detail};
+}
+
+// For the caller whose own attempt ended so: bytes may have gone out, and nobody knows what they did.
+Refused outcome_unknown(const Policy& policy, std::string detail) {
+  Refused refused{
+      .problem = problem(ProblemType::outcome_unknown), .retry_after = Millis{0}, .detail = std::move(detail)};
+  refused.problem.status = status_bad_gateway;
+  if (policy.on_unknown != OnUnknown::hold) {
+    refused.problem.retry = Retry::same_key;
+    refused.retry_after = retry_after_store;
+  }
+  return refused;
+}
+
+Refused still_in_flight() {
+  return {.problem = problem(ProblemType::in_flight), .retry_after = retry_after_store, .detail = {}};
+}
+
+SharedResponse no_content() {
+  return std::make_shared<const Response>(
+      Response{.status = status_no_content, .fields = {}, .body = {}, .body_kept = true});
+}
+
+Task<Outcome> guarded(Action& action, Fence fence) {
+  try {
+    co_return co_await action(fence);
+  } catch (...) {
+    co_return Outcome{.verdict = Verdict::unknown, .response = nullptr};
+  }
+}
+
+Task<Outcome> guarded(Probe& probe) {
+  try {
+    co_return co_await probe();
+  } catch (...) {
+    co_return Outcome{.verdict = Verdict::unknown, .response = nullptr};
+  }
+}
+
+}  // namespace
+
+class Once::Impl {
+ public:
+  Impl(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max)
+      : store_(store), clock_(clock), waiters_(waiters_max), next_owner_(seed) {}
+
+  Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe);
+
+ private:
+  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms);
+  Task<Answer> perform(Key key, Run run, Policy policy, Action action);
+  Task<Answer> adopt(Key key, Run run, Policy policy, Outcome found);
+  Async<void> finish(Key key, Fence fence, Outcome outcome);
+  std::uint64_t owner() { return scrambled(next_owner_.fetch_add(0x9e3779b97f4a7c15ULL)); }
+
+  Store& store_;
+  Clock& clock_;
+  Waiters waiters_;
+  std::atomic<std::uint64_t> next_owner_;
+};
+
+Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+  const Executor executor = co_await asio::this_coro::executor;
+  const Time give_up = clock_.now() + policy.wait_max;
+  Terms terms = terms_of(policy, owner());
+  Outcome found;  // what a probe said of the attempt that `terms` may replace
+
+  for (;;) {
+    std::unique_ptr<Waiters::Place> place;
+    if (policy.in_flight == InFlight::wait) place = waiters_.enter(key, executor);
+    const Result<Claim> claimed = co_await claim(key, fingerprint, terms);
+    if (!claimed) co_return refused_by_store(claimed.error());
+    const Decision decision = decide(*claimed, fingerprint, policy);
+
+    if (const auto* go = std::get_if<Run>(&decision)) {
+      if (found.verdict == Verdict::keep) co_return co_await adopt(std::move(key), *go, policy, std::move(found));
+      co_return co_await perform(std::move(key), *go, policy, std::move(action));
+    }
+    if (const auto* replay = std::get_if<Replay>(&decision)) {
+      co_return Replayed{.response = replay->response, .fence = replay->fence, .expires_at = replay->expires_at};
+    }
+    if (const auto* reject = std::get_if<Reject>(&decision)) {
+      co_return Refused{.problem = reject->problem, .retry_after = reject->retry_after, .detail = {}};
+    }
+    if (const auto* wait = std::get_if<Wait>(&decision)) {
+      const Millis patience = std::min(give_up - clock_.now(), wait->lease_left);
+      if (place == nullptr || patience <= Millis{0}) co_return still_in_flight();
+      co_await place->pause()->wait(clock_, patience);
+      continue;
+    }
+    if (!probe) co_return outcome_unknown(policy, "the policy says probe, but there is none");
+    found = co_await guarded(probe);
+    if (found.verdict == Verdict::unknown) co_return outcome_unknown(policy, "the probe could not tell");
+    terms.lapsed = Lapsed::taken_over;
+    terms.only_over = std::get<Ask>(decision).fence;
+  }
+}
+
+// A claim whose answer was lost is repeated by the same owner: the store then says what became of it.
+Async<Claim> Once::Impl::claim(Key key, Fingerprint fingerprint, Terms terms) {
+  for (int attempt = 1;; ++attempt) {
+    Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
+    const bool lost = !claimed && claimed.error().code == Code::unavailable;
+    if (!lost || attempt == claim_tries) co_return claimed;
+  }
+}
+
+Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action) {
+  const Executor executor = co_await asio::this_coro::executor;
+  const Renewal renewal(store_, clock_, executor, key, run.fence, policy.lease);
+
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await asio::this_coro::throw_if_cancelled(true);
+  Outcome outcome = co_await guarded(action, run.fence);
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+
+  if (outcome.verdict == Verdict::keep && outcome.response == nullptr) outcome.response = no_content();
+  const Result<void> finished = co_await finish(key, run.fence, outcome);
+  if (outcome.verdict == Verdict::keep && !finished) co_return outcome_unknown(policy, finished.error().detail);
+  if (outcome.response == nullptr && outcome.verdict == Verdict::unknown) co_return outcome_unknown(policy, {});
+  co_return Ran{.outcome = std::move(outcome), .fence = run.fence, .expires_at = run.expires_at};
+}
+
+// The probe found that the lost attempt took effect: its answer becomes the answer of the key.
+Task<Answer> Once::Impl::adopt(Key key, Run run, Policy policy, Outcome found) {
+  if (found.response == nullptr) found.response = no_content();
+  const Result<void> finished = co_await finish(std::move(key), run.fence, found);
+  if (!finished) co_return outcome_unknown(policy, finished.error().detail);
+  co_return Replayed{.response = std::move(found.response), .fence = run.fence, .expires_at = run.expires_at};
+}
+
+Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome) {
+  if (outcome.verdict != Verdict::keep) outcome.response = nullptr;
+  Result<void> finished;
+  Millis pause = finish_pause;
+  for (int attempt = 1;; ++attempt) {
+    if (outcome.verdict == Verdict::release) {
+      finished = co_await store_.release(key, fence);
+    } else {
+      finished = co_await store_.complete(key, fence, outcome.response);
+    }
+    if (finished || finished.error().code == Code::fenced || attempt == finish_tries) break;
+    co_await sleep(clock_, pause);
+    pause *= 2;
+  }
+  waiters_.wake(key);
+  co_return finished;
+}
+
+Once::Once(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max)
+    : impl_(std::make_shared<Impl>(store, clock, seed, waiters_max)) {}
+
+Once::~Once() = default;
+
+Task<Answer> Once::run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe) {
+  return impl_->run(std::move(key), fingerprint, policy, std::move(action), std::move(probe));
+}
+
+}  // namespace semel

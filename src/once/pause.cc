@@ -1,0 +1,33 @@
+#include "once/pause.h"
+
+#include <memory>
+#include <utility>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace semel {
+namespace asio = boost::asio;
+
+Task<void> Pause::wait(Clock& clock, Millis limit) {
+  if (rung_ || limit <= Millis{0}) co_return;
+  const std::shared_ptr<Pause> self = shared_from_this();
+  const Executor executor = co_await asio::this_coro::executor;
+  const std::unique_ptr<Clock::Alarm> alarm = clock.after(executor, limit, [self] { self->ring(); });
+  auto suspend = [self](auto handler) { self->resume_ = std::move(handler); };
+  co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&, void()>(std::move(suspend),
+                                                                                asio::use_awaitable_t<Executor>());
+}
+
+void Pause::ring() {
+  rung_ = true;
+  if (auto resume = std::exchange(resume_, nullptr)) resume();
+}
+
+Task<void> sleep(Clock& clock, Millis time) {
+  const auto pause = std::make_shared<Pause>();
+  co_await pause->wait(clock, time);
+}
+
+}  // namespace semel

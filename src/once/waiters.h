@@ -1,0 +1,57 @@
+// Who waits for which key in this process.
+//
+// A waiter enters before it looks at the key, so an end that comes between the look and the wait still wakes it.
+// Waiting costs no thread and no connection; nothing polls.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "once/pause.h"
+#include <semel/async.h>
+#include <semel/key.h>
+
+namespace semel {
+
+class Waiters {
+ public:
+  explicit Waiters(std::size_t limit) : limit_(limit) {}
+
+  // A place in the queue of one key. Destroying it leaves.
+  class Place {
+   public:
+    Place(Waiters& waiters, Key key, Executor executor);
+    ~Place();
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    [[nodiscard]] const std::shared_ptr<Pause>& pause() const { return pause_; }
+
+   private:
+    Waiters& waiters_;
+    Key key_;
+    std::shared_ptr<Pause> pause_;
+  };
+
+  // Nothing if too many wait already.
+  std::unique_ptr<Place> enter(Key key, Executor executor);
+
+  // Rings everybody who waits for `key`; they look again. May be called from any thread.
+  void wake(const Key& key);
+
+ private:
+  struct Sleeper {
+    Executor executor;
+    std::shared_ptr<Pause> pause;
+  };
+
+  const std::size_t limit_;
+  std::atomic<std::size_t> count_{0};
+  std::mutex mutex_;
+  std::unordered_multimap<Key, Sleeper> sleepers_;
+};
+
+}  // namespace semel
