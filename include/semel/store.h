@@ -63,8 +63,8 @@ struct Terms {
   Millis ttl{86'400'000};
   Lapsed lapsed = Lapsed::stands;
   std::uint64_t owner = 0;  // random, the caller's; a claim repeated with the same owner gets its own fence again
-  std::optional<Fence>
-      only_over;  // taken_over: only the attempt that this fence means, because only that one was probed
+  // With taken_over: only the attempt that this fence means may be replaced, because only that one was probed.
+  std::optional<Fence> only_over = std::nullopt;
 };
 
 struct Granted {
