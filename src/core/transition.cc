@@ -59,7 +59,7 @@ ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fi
 
   const bool open_outcome = stored != nullptr && (stored->state == State::unknown || lapsed(*stored, now));
   const bool free =
-      stored == nullptr || stored->state == State::released || (open_outcome && terms.lapsed == Lapsed::taken_over);
+      stored == nullptr || stored->state == State::released || (open_outcome && may_take_over(*stored, terms));
   if (free) {
     Record record = granted(stored, key, fingerprint, terms, now);
     const Granted answer{.fence = record.fence, .expires_at = record.expires_at};
