@@ -1,7 +1,8 @@
 // One group commit: judge the calls in order, write what they change, and only then let anybody know.
 //
-// Calls of one batch see each other's changes, so two claims on one key in the same batch have one winner. If the commit
-// fails, every call that depended on it fails; none of them was acknowledged.
+// Calls of one batch see each other's changes, so two claims on one key in the same batch have one winner. If the
+// commit fails, every call that depended on it fails; none of them was acknowledged. A call that only read what was
+// durable before keeps its answer.
 #pragma once
 
 #include <cstddef>
@@ -9,36 +10,42 @@
 #include <span>
 #include <variant>
 
+#include "store/ledger.h"
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
 #include <semel/key.h>
+#include <semel/response.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
-#include "store/ledger.h"
-
 namespace semel {
+
+inline Error not_judged() {
+  return {.code = Code::unavailable, .detail = "not judged"};
+}
 
 struct ClaimCall {
   Fingerprint fingerprint;
   Terms terms;
-  Result<Claim> answer;
+  Result<Claim> answer = std::unexpected(not_judged());
 };
 struct RenewCall {
   Fence fence;
   Millis lease;
-  Result<void> answer;
+  Result<void> answer = std::unexpected(not_judged());
 };
 struct CompleteCall {
   Fence fence;
-  SharedResponse response;
-  Result<void> answer;
+  SharedResponse response;  // is moved into the record
+  Result<void> answer = std::unexpected(not_judged());
 };
 struct ReleaseCall {
   Fence fence;
-  Result<void> answer;
+  Result<void> answer = std::unexpected(not_judged());
 };
 struct SweepCall {
   std::size_t limit;
-  Result<std::size_t> answer;
+  Result<std::size_t> answer = std::unexpected(not_judged());
 };
 
 struct Call {

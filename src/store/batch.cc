@@ -1,0 +1,215 @@
+#include "store/batch.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <expected>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/transition.h"
+#include "store/ledger.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel {
+namespace {
+
+// The changes of a batch by key: open addressing over positions in a vector, never more than half full.
+class Changes {
+ public:
+  explicit Changes(std::size_t expected) {
+    list_.reserve(expected);
+    slots_.resize(std::bit_ceil(2 * expected + 2), none);
+  }
+
+  Change* find(const Digest& id) {
+    const std::uint32_t position = slots_[slot_of(id)];
+    return position == none ? nullptr : &list_[position];
+  }
+
+  void add(Change change) {
+    if (2 * (list_.size() + 1) > slots_.size()) grow();
+    slots_[slot_of(change.id)] = static_cast<std::uint32_t>(list_.size());
+    list_.push_back(std::move(change));
+  }
+
+  [[nodiscard]] std::span<const Change> list() const { return list_; }
+
+ private:
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  // Where `id` is, or would be: its bytes are a cryptographic hash already.
+  [[nodiscard]] std::size_t slot_of(const Digest& id) const {
+    std::size_t slot = 0;
+    std::memcpy(&slot, id.data(), sizeof(slot));
+    for (slot &= slots_.size() - 1; slots_[slot] != none && list_[slots_[slot]].id != id;) {
+      slot = (slot + 1) & (slots_.size() - 1);
+    }
+    return slot;
+  }
+
+  void grow() {
+    slots_.assign(2 * slots_.size(), none);
+    for (std::size_t i = 0; i < list_.size(); ++i) slots_[slot_of(list_[i].id)] = static_cast<std::uint32_t>(i);
+  }
+
+  std::vector<Change> list_;
+  std::vector<std::uint32_t> slots_;
+};
+
+// Judges calls one after the other against the ledger and the changes that the calls before have made.
+class Judge {
+ public:
+  Judge(Ledger& ledger, Time now, std::size_t calls) : ledger_(ledger), now_(now), changes_(calls) {}
+
+  // Whether the answer holds only if the commit succeeds.
+  bool judge(Call& call) {
+    depends_ = false;
+    std::visit([&](auto& request) { answer(call.key, request); }, call.request);
+    return depends_;
+  }
+
+  [[nodiscard]] std::span<const Change> changes() const { return changes_.list(); }
+
+ private:
+  void answer(const Key& key, ClaimCall& request) {
+    const Result<const Record*> stored = find(key.id);
+    if (!stored) {
+      request.answer = std::unexpected(stored.error());
+      return;
+    }
+    ClaimStep step = step_claim(*stored, key, request.fingerprint, request.terms, now_);
+    if (step.store) {
+      if (Result<void> room = ledger_.admit(); !room) {
+        request.answer = std::unexpected(std::move(room.error()));
+        return;
+      }
+      put(*std::move(step.store));
+    }
+    request.answer = std::move(step.answer);
+  }
+
+  void answer(const Key& key, RenewCall& request) {
+    request.answer =
+        hold(key, [&](const Record* stored) { return step_renew(stored, request.fence, request.lease, now_); });
+  }
+
+  void answer(const Key& key, CompleteCall& request) {
+    request.answer = hold(key, [&](const Record* stored) {
+      return step_complete(stored, request.fence, std::move(request.response), now_);
+    });
+  }
+
+  void answer(const Key& key, ReleaseCall& request) {
+    request.answer = hold(key, [&](const Record* stored) { return step_release(stored, request.fence, now_); });
+  }
+
+  void answer(const Key&, SweepCall& request) {
+    std::size_t swept = 0;
+    std::optional<Expiry> last;
+    while (swept < request.limit) {
+      Result<std::vector<Expiry>> entries = ledger_.expiries(now_, request.limit - swept, last);
+      if (!entries) {
+        request.answer = std::unexpected(std::move(entries.error()));
+        return;
+      }
+      if (entries->empty()) break;
+      for (const Expiry& entry : *entries) swept += sweep(entry) ? 1U : 0U;
+      last = entries->back();
+    }
+    request.answer = swept;
+  }
+
+  template <class Step>
+  Result<void> hold(const Key& key, Step&& step) {
+    const Result<const Record*> stored = find(key.id);
+    if (!stored) return std::unexpected(stored.error());
+    HolderStep next = step(*stored);
+    if (!next) return std::unexpected(std::move(next.error()));
+    if (*next) put(**std::move(next));
+    return {};
+  }
+
+  // Removes what has expired at `entry`. The index is only a hint: the record is judged as it is now. An entry whose
+  // record has been reclaimed by other means, and perhaps made anew, is removed alone.
+  bool sweep(const Expiry& entry) {
+    const Result<const Record*> stored = find(entry.id);
+    if (!stored) return false;  // it cannot be read, so it stays and blocks its key
+    if (found_ != nullptr) {
+      if (!found_->record || found_->record->expires_at != entry.at || !expired(*found_->record, now_)) return false;
+      found_->record.reset();
+      return true;
+    }
+    const bool orphan = *stored == nullptr || (*stored)->expires_at != entry.at;
+    if (!orphan && !expired(**stored, now_)) return false;
+    Change change{.id = entry.id, .record = std::nullopt, .replaced_expiry = entry.at};
+    if (orphan) change.record = std::move(stored_);
+    changes_.add(std::move(change));
+    depends_ = true;
+    return true;
+  }
+
+  // What the key holds for this call. Valid until the next find().
+  Result<const Record*> find(const Digest& id) {
+    stored_.reset();
+    found_ = changes_.find(id);
+    if (found_ != nullptr) {
+      depends_ = true;
+      return found_->record ? &*found_->record : nullptr;
+    }
+    Result<std::optional<Record>> stored = ledger_.read(id);
+    if (!stored) return std::unexpected(std::move(stored.error()));
+    stored_ = *std::move(stored);
+    return stored_ ? &*stored_ : nullptr;
+  }
+
+  // Follows find() of the same key.
+  void put(Record record) {
+    depends_ = true;
+    if (found_ != nullptr) {
+      found_->record = std::move(record);
+      return;
+    }
+    Change change{.id = record.key.id, .record = std::move(record), .replaced_expiry = std::nullopt};
+    if (stored_) change.replaced_expiry = stored_->expires_at;
+    changes_.add(std::move(change));
+  }
+
+  Ledger& ledger_;
+  const Time now_;
+  Changes changes_;
+  Change* found_ = nullptr;       // of the last find(), if an earlier call changed the key
+  std::optional<Record> stored_;  // of the last find(), if none did
+  bool depends_ = false;
+};
+
+void refuse(Call& call, const Error& error) {
+  std::visit([&](auto& request) { request.answer = std::unexpected(error); }, call.request);
+}
+
+}  // namespace
+
+void run_batch(std::span<Call* const> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge) {
+  Judge judge(ledger, now, calls.size());
+  std::vector<Call*> dependent;
+  dependent.reserve(calls.size());
+  for (Call* call : calls) {
+    if (judge.judge(*call)) dependent.push_back(call);
+  }
+  if (!judge.changes().empty()) {
+    const Result<void> committed = ledger.commit(judge.changes());
+    if (!committed) std::ranges::for_each(dependent, [&](Call* call) { refuse(*call, committed.error()); });
+  }
+  acknowledge();
+}
+
+}  // namespace semel
