@@ -116,6 +116,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     const Decision decision = decide(*claimed, fingerprint, policy);
 
     if (const auto* go = std::get_if<Run>(&decision)) {
+      place.reset();
       if (found.verdict == Verdict::keep) co_return co_await adopt(std::move(key), *go, policy, std::move(found));
       co_return co_await perform(std::move(key), *go, policy, std::move(action));
     }
