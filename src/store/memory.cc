@@ -1,0 +1,116 @@
+// The reference store: one mutex, one map, and the state machine of core/transition.h.
+//
+// Every call is one step under the mutex, and the time is read inside it, so the order of the calls is also the order
+// of their times. Nothing here waits: a call has ended when its coroutine is first resumed.
+//
+//   records_      key → record
+//   vanishing_    (when the record counts as absent, key id), earliest first: sweep() reads only what has expired
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "core/check.h"
+#include "core/transition.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
+#include <semel/stores.h>
+
+namespace semel {
+namespace {
+
+// The first millisecond at which expired() holds, if nobody touches the record until then.
+Time vanishes_at(const Record& record) {
+  return record.state == State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
+}
+
+class MemoryStore : public Store {
+ public:
+  explicit MemoryStore(Clock& clock) : clock_(clock) {}
+
+  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
+    co_return take(key, fingerprint, terms);
+  }
+
+  Async<void> renew(Key key, Fence fence, Millis lease) override {
+    co_return hold(key, [&](const Record* stored, Time now) { return step_renew(stored, fence, lease, now); });
+  }
+
+  Async<void> complete(Key key, Fence fence, SharedResponse response) override {
+    co_return hold(key, [&](const Record* stored, Time now) { return step_complete(stored, fence, response, now); });
+  }
+
+  Async<void> release(Key key, Fence fence) override {
+    co_return hold(key, [&](const Record* stored, Time now) { return step_release(stored, fence, now); });
+  }
+
+  Async<std::size_t> sweep(std::size_t limit) override { co_return remove_expired(limit); }
+
+ private:
+  Claim take(const Key& key, const Fingerprint& fingerprint, const Terms& terms) {
+    const std::scoped_lock lock(mutex_);
+    ClaimStep step = step_claim(find(key), key, fingerprint, terms, clock_.now());
+    if (step.store) put(std::move(*step.store));
+    return std::move(step.answer);
+  }
+
+  template <class Step>
+  Result<void> hold(const Key& key, Step&& step) {
+    const std::scoped_lock lock(mutex_);
+    HolderStep next = step(find(key), clock_.now());
+    if (!next) return std::unexpected(std::move(next.error()));
+    std::optional<Record> record = std::move(*next);
+    if (record) put(std::move(*record));
+    return {};
+  }
+
+  std::size_t remove_expired(std::size_t limit) {
+    const std::scoped_lock lock(mutex_);
+    const Time now = clock_.now();
+    std::size_t removed = 0;
+    while (removed < limit && !vanishing_.empty() && vanishing_.begin()->first <= now) {
+      const auto found = records_.find(Key{.id = vanishing_.begin()->second, .scope = {}, .space = {}});
+      check(found != records_.end() && expired(found->second, now), "the expiry index names records that have expired");
+      records_.erase(found);
+      vanishing_.erase(vanishing_.begin());
+      ++removed;
+    }
+    return removed;
+  }
+
+  const Record* find(const Key& key) const {
+    const auto found = records_.find(key);
+    return found == records_.end() ? nullptr : &found->second;
+  }
+
+  void put(Record record) {
+    if (const Record* old = find(record.key)) vanishing_.erase({vanishes_at(*old), old->key.id});
+    vanishing_.emplace(vanishes_at(record), record.key.id);
+    const Key key = record.key;
+    records_.insert_or_assign(key, std::move(record));
+  }
+
+  Clock& clock_;
+  std::mutex mutex_;
+  std::unordered_map<Key, Record> records_;
+  std::set<std::pair<Time, Digest>> vanishing_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> make_memory_store(Clock& clock) {
+  return std::make_unique<MemoryStore>(clock);
+}
+
+}  // namespace semel

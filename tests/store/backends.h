@@ -1,0 +1,44 @@
+// The stores that are held to the contract, and what the suite may ask of each. backends.cc is the only list.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <semel/clock.h>
+#include <semel/store.h>
+
+namespace semel::test {
+
+// Whose time the store goes by.
+enum class Timing : std::uint8_t {
+  turned,  // that of the Clock it is given: a test puts it to the millisecond
+  real,    // a clock that nobody can turn (a server's): a test has to wait
+};
+
+// What is left when the store has been destroyed and is opened again.
+enum class Memory : std::uint8_t { forgets, keeps };
+
+// Where a store keeps its records; empty when made, cleared away with everything in it when destroyed.
+class Place {
+ public:
+  virtual ~Place() = default;
+
+  // One store at a time: destroy the last one first. Throws if the store cannot be opened.
+  virtual std::unique_ptr<Store> open(Clock& clock) = 0;
+};
+
+struct Backend {
+  std::string name;
+  Timing timing;
+  Memory memory;
+  std::function<std::unique_ptr<Place>()> make;
+};
+
+std::vector<Backend> all_backends();
+std::vector<Backend> backends_with(Timing timing);
+std::vector<Backend> backends_with(Memory memory);
+
+}  // namespace semel::test
