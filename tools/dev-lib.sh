@@ -1,44 +1,93 @@
-# What ./dev is made of. Quiet when fine; a log file's path and its last lines when not.
+# shellcheck shell=bash
+# What ./dev is made of. Quiet when all is well; when not, the end of the log and where to find the rest of it.
+# Exit status: 1 something failed, 2 wrong use, 3 the subject does not exist in this version.
 
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 export CCACHE_BASEDIR=$PWD
 export CCACHE_NOHASHDIR=1
 
+die() {
+  local status=$1
+  shift
+  echo "./dev: $*" >&2
+  exit "$status"
+}
+
+not_yet() { die 3 "$1: $2 does not exist yet in this version"; }
+
+# at_most COUNT ARGS...: refuses what would otherwise be ignored.
+at_most() {
+  local count=$1
+  shift
+  [ $# -le "$count" ] || die 2 "unexpected argument '${*: -1}'"
+}
+
+# Runs a command with its output in build/log/NAME.log; shows the end of it if the command fails. A command that takes
+# long says every half minute how far it is.
+quietly() {
+  local name=$1 log=build/log/$1.log beat status=0
+  shift
+  mkdir -p build/log
+  : >"$log"
+  heartbeat "$name" "$log" &
+  beat=$!
+  # shellcheck disable=SC2064  # the id of now, not of later
+  trap "kill $beat 2>/dev/null" EXIT
+  "$@" >"$log" 2>&1 || status=$?
+  kill "$beat" 2>/dev/null || true
+  wait "$beat" 2>/dev/null || true
+  trap - EXIT
+  [ "$status" -eq 0 ] && return
+  tail -n 60 "$log" >&2
+  die 1 "$name failed (all of it: $PWD/$log)"
+}
+
+heartbeat() {
+  local started=$SECONDS
+  while sleep 30 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+    echo "$1: $((SECONDS - started)) s, at: $(tail -n 1 "$2" | cut -c 1-100)"
+  done
+}
+
 packages() { sed 's/#.*//' packages.txt | awk 'NF {print $1}'; }
 
 ensure_packages() {
-  local missing=() name
-  for name in $(packages); do
-    dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'install ok installed' || missing+=("$name")
-  done
-  [ ${#missing[@]} -eq 0 ] && return 0
-  echo "installing: ${missing[*]}"
-  local sudo=
-  [ "$(id -u)" -eq 0 ] || sudo=sudo
-  quietly deps bash -c "$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y --no-install-recommends ${missing[*]}"
-}
-
-# Runs a command with its output in build/log/NAME.log; shows the end of it if the command fails.
-quietly() {
-  local name=$1 log=build/log/$1.log
-  shift
-  mkdir -p build/log
-  if ! "$@" >"$log" 2>&1; then
-    tail -n 60 "$log" >&2
-    echo "failed: $name (all of it: $log)" >&2
-    return 1
+  if ! command -v dpkg-query >/dev/null; then
+    echo "./dev: not a Debian system; packages.txt lists what has to be installed" >&2
+    return
   fi
+  local missing
+  missing=$(comm -23 <(packages | sort -u) \
+    <(packages | xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u))
+  [ -n "$missing" ] || return 0
+  missing=$(echo "$missing" | tr '\n' ' ')
+  local as_root=(env DEBIAN_FRONTEND=noninteractive)
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || die 1 "missing packages; as root: apt-get install $missing"
+    sudo true || die 1 "missing packages; as root: apt-get install $missing"
+    as_root=(sudo "${as_root[@]}")
+  fi
+  echo "installing: $missing"
+  quietly apt-update "${as_root[@]}" apt-get update
+  # shellcheck disable=SC2086  # a list of names
+  quietly apt-install "${as_root[@]}" apt-get install -y --no-install-recommends $missing
 }
 
+# build PRESET [ARGS to cmake --build]
 build() {
-  local preset=$1
+  local preset=$1 started=$SECONDS
   shift
-  local started=$SECONDS
-  if [ ! -f "build/$preset/build.ninja" ]; then quietly "configure-$preset" cmake --preset "$preset"; fi
-  mkdir -p build/log
-  # Ninja's own progress line when somebody watches; silence otherwise.
+  case $preset in
+    dev | asan | tsan | release | fuzz) ;;
+    *) die 2 "no preset '$preset': dev, asan, tsan, release or fuzz" ;;
+  esac
+  local configured=build/$preset/configured
+  if [ ! "$configured" -nt CMakePresets.json ] || [ ! -f "build/$preset/build.ninja" ]; then
+    quietly "configure-$preset" cmake --preset "$preset"
+    touch "$configured"
+  fi
   if [ -t 1 ]; then
-    cmake --build --preset "$preset" "$@"
+    cmake --build --preset "$preset" "$@" || die 1 "the build failed"
   else
     quietly "build-$preset" cmake --build --preset "$preset" "$@"
   fi
@@ -46,34 +95,60 @@ build() {
 }
 
 run_tests() {
-  local preset=${SEMEL_PRESET:-dev}
+  local preset=${SEMEL_PRESET:-dev} progress=()
+  case $preset in
+    release | fuzz) die 2 "the $preset preset builds no tests" ;;
+  esac
   build "$preset"
-  ctest --test-dir "build/$preset" --output-on-failure --progress "$@"
+  [ -t 1 ] && progress=(--progress)
+  # No test at all is a mistake in ARGS, not a success.
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --no-label-summary -j "$(nproc)" \
+    "${progress[@]}" "$@" || die 1 "tests failed"
 }
 
-sources() { git ls-files -co --exclude-standard -- 'include/*.h' 'src/*.h' 'src/*.cc' 'tests/*.h' 'tests/*.cc' 'bench/*.cc' 'bench/*.h' 'examples/*.cc'; }
+# The C++ files of the tree: tracked or new, not ignored.
+sources() {
+  local folders=(include src tests bench examples)
+  { git ls-files -co --exclude-standard -- "${folders[@]}" 2>/dev/null || find "${folders[@]}" -type f; } |
+    grep -E '\.(h|cc)$' | while read -r file; do [ ! -f "$file" ] || echo "$file"; done
+}
 
 run_checks() {
-  local failed=0
+  local failed=()
   echo "format"
-  sources | xargs -r clang-format-19 --dry-run --Werror || failed=1
+  sources | xargs clang-format-19 --dry-run --Werror || failed+=(format)
   echo "lint"
-  tools/tidy . || failed=1
+  tools/tidy . || failed+=(lint)
   echo "clang-tidy"
-  build dev
-  git ls-files -co --exclude-standard -- 'src/*.cc' |
-    xargs -r -P "$(nproc)" -n 4 clang-tidy-19 -p build/dev --quiet 2>build/log/clang-tidy.err || failed=1
-  [ "$failed" -eq 0 ] || { echo "check failed" >&2; return 1; }
+  build dev --target semel
+  tools/tidy-cc build/dev || failed+=(clang-tidy)
+  [ ${#failed[@]} -eq 0 ] || die 1 "check failed: ${failed[*]}"
   echo "check passed"
 }
 
-run_bench() { build release; bench/run "$@"; }
+run_bench() {
+  [ -x bench/run ] || not_yet bench "bench/run"
+  ensure_packages
+  build release
+  bench/run "$@"
+}
+
+run_proof() {
+  [ -x tests/faults/run ] || not_yet proof "tests/faults/run"
+  ensure_packages
+  build dev
+  tests/faults/run "$@"
+}
 
 run_fuzz() {
-  local seconds=${1:-60} target
+  local seconds=$1 target found=0
+  [[ $seconds =~ ^[1-9][0-9]*$ ]] || die 2 "fuzz takes a number of seconds, not '$seconds'"
+  [ -f tests/fuzz/CMakeLists.txt ] || not_yet fuzz "tests/fuzz"
+  ensure_packages
   build fuzz
   for target in build/fuzz/tests/fuzz/fuzz_*; do
     [ -x "$target" ] && [ -f "$target" ] || continue
+    found=1
     local name=${target##*/fuzz_}
     mkdir -p "build/corpus/$name" "tests/fuzz/corpus/$name"
     echo "fuzzing $name for $seconds s"
@@ -81,6 +156,5 @@ run_fuzz() {
       "build/corpus/$name" "tests/fuzz/corpus/$name"
     tail -n 1 "build/log/fuzz-$name.log"
   done
+  [ "$found" -eq 1 ] || die 1 "the build made no fuzz target"
 }
-
-run_proof() { build dev; tests/faults/run "$@"; }
