@@ -1,8 +1,15 @@
+// The list of stores under contract. A new store is one more row in all_backends(), and a Place if it keeps records.
+
 #include "store/backends.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <ostream>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,13 +23,45 @@ class NoPlace : public Place {
   std::unique_ptr<Store> open(Clock& clock) override { return make_memory_store(clock); }
 };
 
+// A folder of its own, gone with everything in it when the test ends.
+class Folder : public Place {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "semel-store-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder: " + pattern);
+    path_ = pattern;
+  }
+  ~Folder() override {
+    std::error_code ignored;  // the folder is as good as gone, and a destructor must not throw
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::unique_ptr<Store> open(Clock& clock) override {
+    EmbeddedOptions options;
+    options.path = path_ / "data";
+    Result<std::unique_ptr<Store>> store = open_embedded_store(clock, options);
+    if (!store) throw std::runtime_error("the embedded store does not open: " + store.error().detail);
+    return std::move(*store);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
 }  // namespace
+
+void PrintTo(const Backend& backend, std::ostream* out) {
+  *out << backend.name;
+}
 
 std::vector<Backend> all_backends() {
   return {
       {"memory", Timing::turned, Memory::forgets, [] { return std::make_unique<NoPlace>(); }},
       // The same store on a clock that cannot be turned: keeps the waiting form of the tests honest.
       {"memory_in_real_time", Timing::real, Memory::forgets, [] { return std::make_unique<NoPlace>(); }},
+      {"embedded", Timing::turned, Memory::keeps, [] { return std::make_unique<Folder>(); }},
   };
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct Backend {
   Memory memory;
   std::function<std::unique_ptr<Place>()> make;
 };
+
+void PrintTo(const Backend& backend, std::ostream* out);  // how gtest names it in a message
 
 std::vector<Backend> all_backends();
 std::vector<Backend> backends_with(Timing timing);

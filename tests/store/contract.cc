@@ -1,9 +1,10 @@
+// How the suite calls a store from outside any coroutine, and lets time pass.
+
 #include "store/contract.h"
 
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -28,11 +29,6 @@ Digest digest_of(std::uint64_t number) {
 }
 
 }  // namespace
-
-// For the names of parameters in gtest's messages.
-void PrintTo(const Backend& backend, std::ostream* out) {
-  *out << backend.name;
-}
 
 std::string_view code_name(Code code) {
   constexpr std::array<std::string_view, 5> names{"invalid", "fenced", "unavailable", "full", "corrupt"};
