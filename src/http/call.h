@@ -52,7 +52,8 @@ class Call {
 
   // Lets the connection be used again, if the answer was read to its end and both sides agree.
   void finish();
-  void abandon() { link_.reset(); }
+  // Ends a send that another coroutine has under way.
+  void interrupt() { link_->connection().close(); }
 
  private:
   Upstream& upstream_;

@@ -3,6 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 namespace semel::http {
 
 Ticker::Watch::Watch(Ticker& ticker, std::function<void()> on_late) : ticker_(ticker), on_late_(std::move(on_late)) {
@@ -36,6 +39,7 @@ void Ticker::tick() {
     if (watch.due_ <= tick_) watch.cut();
   }
   start();
+  wake();
 }
 
 void Ticker::cut_idle() {

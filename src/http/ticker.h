@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include <boost/intrusive/list.hpp>
 
@@ -56,17 +57,22 @@ class Ticker {
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
 
+  // Returns at the next tick, or at once when the ticker has stopped.
+  Task<void> next();
+
   void start();
   void stop();
   void cut_idle();
 
  private:
   void tick();
+  void wake();
 
   Clock& clock_;
   Executor executor_;
   std::uint64_t tick_ = 0;
   std::unique_ptr<Clock::Alarm> alarm_;
+  std::vector<std::move_only_function<void()>> sleepers_;
   boost::intrusive::list<Watch, boost::intrusive::constant_time_size<false>> watches_;
 };
 
