@@ -1,3 +1,5 @@
+// A batch judges each call against the ledger and what the calls before it in the batch have made of the key.
+// Nothing is written before every call has been judged, and nothing is answered before that is durable.
 #include "store/batch.h"
 
 #include <algorithm>
@@ -135,7 +137,8 @@ class Judge {
     if (!stored) return std::unexpected(stored.error());
     HolderStep next = step(*stored);
     if (!next) return std::unexpected(std::move(next.error()));
-    if (*next) put(**std::move(next));
+    std::optional<Record> record = *std::move(next);
+    if (record) put(*std::move(record));
     return {};
   }
 

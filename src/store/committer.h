@@ -1,0 +1,62 @@
+// The committer: one thread that takes all calls that are waiting, commits them together, and wakes their callers.
+//
+//   callers (any io_context) ──submit()──▶ waiting_ ──▶ committer thread: run_batch() ──one post per io_context──▶
+//   callers
+//
+// While one batch is being synced the next one gathers; a call that finds the thread idle starts at once. A call lives
+// in the frame of the coroutine that made it; that frame belongs to the handler in waiting_, so it cannot vanish.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "store/batch.h"
+#include "store/ledger.h"
+#include "store/store_clock.h"
+#include <semel/async.h>
+
+namespace semel {
+
+class Committer {
+ public:
+  using Token = boost::asio::use_awaitable_t<Executor>;
+  using Handler = boost::asio::async_result<Token, void()>::handler_type;
+
+  // A call, and who is to be resumed when it has been answered.
+  struct Waiting {
+    Call* call;
+    Handler resume;
+    boost::asio::executor_work_guard<Executor> work;  // keeps the caller's io_context running
+  };
+
+  Committer(Ledger& ledger, const StoreClock& clock);
+  // Ends the batch that is under way; calls that still wait are answered with Code::unavailable.
+  ~Committer();
+  Committer(const Committer&) = delete;
+  Committer& operator=(const Committer&) = delete;
+
+  // Completes, on the caller's executor, when the call has been answered. `call` must live until then.
+  Task<void> submit(Call& call);
+
+ private:
+  void serve();
+  bool take(std::vector<Waiting>& batch);
+  void commit(std::vector<Waiting>& batch);
+
+  Ledger& ledger_;
+  const StoreClock& clock_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Waiting> waiting_;
+  bool idle_ = false;
+  bool closing_ = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace semel

@@ -1,0 +1,59 @@
+// An embedded store in a folder of its own, and its files in the hands of the test.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include "support/virtual_clock.h"
+#include <semel/clock.h>
+#include <semel/store.h>
+#include <semel/stores.h>
+
+namespace semel::test {
+
+class EmbeddedTest : public testing::Test {
+ protected:
+  EmbeddedTest();
+  ~EmbeddedTest() override;
+
+  // Opens the store of this test; close it first. open() expects that it works.
+  Result<std::unique_ptr<Store>> try_open();
+  void open();
+  void close() { store_.reset(); }
+  void reopen();
+
+  static Key key(std::uint64_t number);
+  static SharedResponse response(std::string body);
+  Result<Claim> claim(const Key& key, const Terms& terms);
+  Result<void> complete(const Key& key, Fence fence, SharedResponse response);
+  Result<void> renew(const Key& key, Fence fence, Millis lease);
+  std::size_t sweep(std::size_t limit);
+
+  // Expects to be Granted; to be Held.
+  Fence take(const Key& key, const Terms& terms = {});
+  Held look(const Key& key);
+  // Claims and completes.
+  void finish(const Key& key, const std::string& body, const Terms& terms = {});
+
+  // Files of the store with this ending, oldest first.
+  [[nodiscard]] std::vector<std::filesystem::path> files(const std::string& ending) const;
+  [[nodiscard]] std::filesystem::path mark() const { return options_.path / "semel.mark"; }
+  static void flip_bit(const std::filesystem::path& file, std::uintmax_t at);
+
+  VirtualClock clock_;
+  EmbeddedOptions options_;
+  boost::asio::io_context context_{1};
+  std::unique_ptr<Store> store_;
+
+ private:
+  std::uint64_t owners_ = 0;
+};
+
+}  // namespace semel::test
