@@ -1,13 +1,17 @@
 // The one file that reads the machine's clock and starts timers.
+#include <chrono>
 #include <ctime>
 #include <functional>
 #include <memory>
 #include <utility>
 
+#include <time.h>
+
 #include <boost/asio/steady_timer.hpp>
 #include <boost/system/error_code.hpp>
 
 #include "core/check.h"
+#include "semel/async.h"
 #include <semel/clock.h>
 
 namespace semel {
@@ -25,7 +29,7 @@ Millis read(clockid_t id) {
 
 class TimerAlarm : public Clock::Alarm {
  public:
-  TimerAlarm(Executor executor, Millis delay, std::function<void()> ring)
+  TimerAlarm(const Executor& executor, Millis delay, std::function<void()> ring)
       : timer_(executor, delay), ring_(std::make_shared<std::function<void()>>(std::move(ring))) {
     // The handler may already be queued when the alarm is destroyed, so it asks whether there is still somebody to
     // wake.
