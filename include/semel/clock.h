@@ -22,6 +22,10 @@ class Clock {
   // The time now. Never goes back within a process, whatever happens to the machine's wall clock.
   [[nodiscard]] virtual Time now() const = 0;
 
+  // For measuring how long something took: as now(), but finer where the clock can tell. Only differences mean
+  // anything.
+  [[nodiscard]] virtual std::chrono::nanoseconds stopwatch() const { return now().time_since_epoch(); }
+
   // Destroying an Alarm silences it. Destroy it on the executor that it rings on; then it never rings afterwards.
   class Alarm {
    public:

@@ -5,6 +5,7 @@
 // crosses a public function of this library.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <utility>
@@ -13,7 +14,7 @@ namespace semel {
 
 // What a caller can do about a failure; `detail` says in words what happened and what to do, and never holds a key, a
 // body or a secret.
-enum class Code {
+enum class Code : std::uint8_t {
   invalid,      // the input is wrong; repeating the call cannot help
   fenced,       // the claim meant by this fence is over: another holder, a lapsed lease, or it has ended
   unavailable,  // the store cannot answer now, and the call may or may not have been applied

@@ -9,14 +9,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <expected>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <xxhash.h>
 #include <zstd.h>
 
 #include "core/check.h"
+#include "semel/clock.h"
+#include "semel/key.h"
+#include "semel/response.h"
+#include "semel/result.h"
+#include "semel/store.h"
 
 namespace semel {
 namespace {
@@ -72,16 +80,14 @@ class Reader {
   template <std::integral T>
   T number() {
     T value{};
-    const std::string_view from = raw(sizeof(T));
-    if (ok_) std::memcpy(&value, from.data(), sizeof(T));
+    raw(sizeof(T)).copy(reinterpret_cast<char*>(&value), sizeof(T));
     return value;
   }
   Time time() { return Time{Millis{number<std::int64_t>()}}; }
   template <std::size_t N>
   std::array<std::uint8_t, N> digest() {
     std::array<std::uint8_t, N> value{};
-    const std::string_view from = raw(N);
-    if (ok_) std::memcpy(value.data(), from.data(), N);
+    raw(N).copy(reinterpret_cast<char*>(value.data()), N);
     return value;
   }
   std::string_view raw(std::size_t size) {

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <variant>
 
 #include "core/check.h"
+#include "semel/clock.h"
+#include "semel/fingerprint.h"
+#include "semel/once.h"
+#include "semel/problem.h"
+#include "semel/store.h"
 
 namespace semel {
 namespace {

@@ -1,9 +1,16 @@
 #include "core/transition.h"
 
+#include <expected>
 #include <optional>
 #include <utility>
 
 #include "core/check.h"
+#include "semel/clock.h"
+#include "semel/fingerprint.h"
+#include "semel/key.h"
+#include "semel/response.h"
+#include "semel/result.h"
+#include "semel/store.h"
 
 namespace semel {
 namespace {

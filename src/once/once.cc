@@ -2,7 +2,10 @@
 // decide(): every rule is in src/core/decision.cc, every wait and every call of the store is here.
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -13,6 +16,14 @@
 #include "once/pause.h"
 #include "once/renewal.h"
 #include "once/waiters.h"
+#include "semel/async.h"
+#include "semel/clock.h"
+#include "semel/fingerprint.h"
+#include "semel/key.h"
+#include "semel/problem.h"
+#include "semel/response.h"
+#include "semel/result.h"
+#include "semel/store.h"
 #include <semel/once.h>
 
 namespace semel {
@@ -62,7 +73,8 @@ SharedResponse no_content() {
       Response{.status = status_no_content, .fields = {}, .body = {}, .body_kept = true});
 }
 
-Task<Outcome> guarded(Action& action, Fence fence) {
+// An exception may come after an effect, so it says as much as no answer.
+Task<Outcome> guarded(Action action, Fence fence) {
   try {
     co_return co_await action(fence);
   } catch (...) {
@@ -70,9 +82,9 @@ Task<Outcome> guarded(Action& action, Fence fence) {
   }
 }
 
-Task<Outcome> guarded(Probe& probe) {
+Task<Outcome> guarded(Probe* probe) {
   try {
-    co_return co_await probe();
+    co_return co_await (*probe)();
   } catch (...) {
     co_return Outcome{.verdict = Verdict::unknown, .response = nullptr};
   }
@@ -83,7 +95,7 @@ Task<Outcome> guarded(Probe& probe) {
 class Once::Impl {
  public:
   Impl(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max)
-      : store_(store), clock_(clock), waiters_(waiters_max), next_owner_(seed) {}
+      : store_(store), clock_(clock), waiters_(clock, waiters_max), next_owner_(seed) {}
 
   Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe);
 
@@ -129,11 +141,11 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     if (const auto* wait = std::get_if<Wait>(&decision)) {
       const Millis patience = std::min(give_up - clock_.now(), wait->lease_left);
       if (place == nullptr || patience <= Millis{0}) co_return still_in_flight();
-      co_await place->pause()->wait(clock_, patience);
+      co_await place->pause()->wait(patience);
       continue;
     }
     if (!probe) co_return outcome_unknown(policy, "the policy says probe, but there is none");
-    found = co_await guarded(probe);
+    found = co_await guarded(&probe);
     if (found.verdict == Verdict::unknown) co_return outcome_unknown(policy, "the probe could not tell");
     terms.lapsed = Lapsed::taken_over;
     terms.only_over = std::get<Ask>(decision).fence;
@@ -155,7 +167,7 @@ Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action)
 
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(true);
-  Outcome outcome = co_await guarded(action, run.fence);
+  Outcome outcome = co_await guarded(std::move(action), run.fence);
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
 

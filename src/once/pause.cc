@@ -7,14 +7,17 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "semel/async.h"
+#include "semel/clock.h"
+
 namespace semel {
 namespace asio = boost::asio;
 
-Task<void> Pause::wait(Clock& clock, Millis limit) {
+Task<void> Pause::wait(Millis limit) {
   if (rung_ || limit <= Millis{0}) co_return;
   const std::shared_ptr<Pause> self = shared_from_this();
   const Executor executor = co_await asio::this_coro::executor;
-  const std::unique_ptr<Clock::Alarm> alarm = clock.after(executor, limit, [self] { self->ring(); });
+  const std::unique_ptr<Clock::Alarm> alarm = clock_.after(executor, limit, [self] { self->ring(); });
   auto suspend = [self](auto handler) { self->resume_ = std::move(handler); };
   co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&, void()>(std::move(suspend),
                                                                                 asio::use_awaitable_t<Executor>());
@@ -25,9 +28,16 @@ void Pause::ring() {
   if (auto resume = std::exchange(resume_, nullptr)) resume();
 }
 
+namespace {
+
+Task<void> wait_for(std::shared_ptr<Pause> pause, Millis time) {
+  co_await pause->wait(time);
+}
+
+}  // namespace
+
 Task<void> sleep(Clock& clock, Millis time) {
-  const auto pause = std::make_shared<Pause>();
-  co_await pause->wait(clock, time);
+  return wait_for(std::make_shared<Pause>(clock), time);
 }
 
 }  // namespace semel

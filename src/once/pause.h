@@ -13,12 +13,15 @@ namespace semel {
 
 class Pause : public std::enable_shared_from_this<Pause> {
  public:
+  explicit Pause(Clock& clock) : clock_(clock) {}
+
   // Returns when ring() has been called, now or earlier, or after `limit`.
-  Task<void> wait(Clock& clock, Millis limit);
+  Task<void> wait(Millis limit);
 
   void ring();
 
  private:
+  Clock& clock_;
   bool rung_ = false;
   std::move_only_function<void()> resume_;
 };

@@ -1,28 +1,35 @@
 // The one file that reads the machine's clock and starts timers.
+#include <chrono>
 #include <ctime>
 #include <functional>
 #include <memory>
 #include <utility>
 
+#include <time.h>
+
 #include <boost/asio/steady_timer.hpp>
 #include <boost/system/error_code.hpp>
 
 #include "core/check.h"
+#include "semel/async.h"
 #include <semel/clock.h>
 
 namespace semel {
 namespace {
 
-Millis read(clockid_t id) {
+std::chrono::nanoseconds read_exactly(clockid_t id) {
   timespec value{};
   check(clock_gettime(id, &value) == 0, "the kernel has the clocks that Semel needs");
-  return std::chrono::duration_cast<Millis>(std::chrono::seconds(value.tv_sec) +
-                                            std::chrono::nanoseconds(value.tv_nsec));
+  return std::chrono::seconds(value.tv_sec) + std::chrono::nanoseconds(value.tv_nsec);
+}
+
+Millis read(clockid_t id) {
+  return std::chrono::duration_cast<Millis>(read_exactly(id));
 }
 
 class TimerAlarm : public Clock::Alarm {
  public:
-  TimerAlarm(Executor executor, Millis delay, std::function<void()> ring)
+  TimerAlarm(const Executor& executor, Millis delay, std::function<void()> ring)
       : timer_(executor, delay), ring_(std::make_shared<std::function<void()>>(std::move(ring))) {
     // The handler may already be queued when the alarm is destroyed, so it asks whether there is still somebody to
     // wake.
@@ -42,6 +49,8 @@ class TimerAlarm : public Clock::Alarm {
 class SystemClock : public Clock {
  public:
   [[nodiscard]] Time now() const override { return Time{offset_ + read(CLOCK_BOOTTIME)}; }
+
+  [[nodiscard]] std::chrono::nanoseconds stopwatch() const override { return read_exactly(CLOCK_MONOTONIC); }
 
   [[nodiscard]] std::unique_ptr<Alarm> after(Executor executor, Millis delay, std::function<void()> ring) override {
     return std::make_unique<TimerAlarm>(std::move(executor), delay, std::move(ring));

@@ -6,10 +6,14 @@
 
 #include <boost/asio/post.hpp>
 
+#include "once/pause.h"
+#include "semel/async.h"
+#include "semel/key.h"
+
 namespace semel {
 
 Waiters::Place::Place(Waiters& waiters, Key key, Executor executor)
-    : waiters_(waiters), key_(std::move(key)), pause_(std::make_shared<Pause>()) {
+    : waiters_(waiters), key_(std::move(key)), pause_(std::make_shared<Pause>(waiters_.clock_)) {
   const std::scoped_lock lock(waiters_.mutex_);
   waiters_.sleepers_.emplace(key_, Sleeper{.executor = std::move(executor), .pause = pause_});
 }

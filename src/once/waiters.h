@@ -18,7 +18,7 @@ namespace semel {
 
 class Waiters {
  public:
-  explicit Waiters(std::size_t limit) : limit_(limit) {}
+  Waiters(Clock& clock, std::size_t limit) : clock_(clock), limit_(limit) {}
 
   // A place in the queue of one key. Destroying it leaves.
   class Place {
@@ -48,6 +48,7 @@ class Waiters {
     std::shared_ptr<Pause> pause;
   };
 
+  Clock& clock_;
   const std::size_t limit_;
   std::atomic<std::size_t> count_{0};
   std::mutex mutex_;

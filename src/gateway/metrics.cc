@@ -1,0 +1,102 @@
+#include "gateway/metrics.h"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace semel {
+namespace {
+
+constexpr std::array<std::string_view, endings> ending_names{"passed",   "unkeyed", "ran",       "released", "unknown",
+                                                             "replayed", "refused", "malformed", "observed"};
+
+void heading(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
+  fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+}
+
+std::string escaped(std::string_view label) {
+  std::string out;
+  for (const char c : label) {
+    if (c == '\\' || c == '"') out.push_back('\\');
+    out.push_back(c);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view name(Ending ending) {
+  return ending_names.at(static_cast<std::size_t>(ending));
+}
+
+void Histogram::add(double seconds) {
+  const auto at = static_cast<std::size_t>(std::ranges::lower_bound(bounds, seconds) - bounds.begin());
+  counts_.at(at).fetch_add(1, std::memory_order_relaxed);
+  sum_micros_.fetch_add(static_cast<std::uint64_t>(seconds * 1e6), std::memory_order_relaxed);
+}
+
+void Histogram::render(std::string& out, std::string_view name, std::string_view labels) const {
+  const auto line = std::back_inserter(out);
+  const std::string_view comma = labels.empty() ? "" : ",";
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    total += counts_.at(i).load(std::memory_order_relaxed);
+    const std::string bound = i < bounds.size() ? fmt::format("{}", bounds.at(i)) : "+Inf";
+    fmt::format_to(line, "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma, bound, total);
+  }
+  const double sum = static_cast<double>(sum_micros_.load(std::memory_order_relaxed)) / 1e6;
+  fmt::format_to(line, "{0}_sum{{{1}}} {2}\n{0}_count{{{1}}} {3}\n", name, labels, sum, total);
+}
+
+RouteMetrics& Metrics::route(std::string_view label) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = std::ranges::find(routes_, label, &RouteMetrics::label);
+  return found != routes_.end() ? *found : routes_.emplace_back(std::string(label));
+}
+
+std::string Metrics::render() const {
+  std::string out;
+  const auto line = std::back_inserter(out);
+  const std::scoped_lock lock(mutex_);
+  heading(out, "semel_requests_total", "counter", "Requests by route and how they ended.");
+  for (const RouteMetrics& route : routes_) {
+    for (std::size_t i = 0; i < endings; ++i) {
+      fmt::format_to(line, "semel_requests_total{{route=\"{}\",outcome=\"{}\"}} {}\n", escaped(route.label),
+                     ending_names.at(i), route.by_ending.at(i).load(std::memory_order_relaxed));
+    }
+  }
+  heading(out, "semel_refused_total", "counter", "Refused requests by route and problem.");
+  for (const RouteMetrics& route : routes_) {
+    for (std::size_t i = 0; i < problem_types; ++i) {
+      fmt::format_to(line, "semel_refused_total{{route=\"{}\",problem=\"{}\"}} {}\n", escaped(route.label),
+                     slug(static_cast<ProblemType>(i)), route.by_problem.at(i).load(std::memory_order_relaxed));
+    }
+  }
+  heading(out, "semel_observed_total", "counter", "In observe mode: what would have happened.");
+  for (const RouteMetrics& route : routes_) {
+    fmt::format_to(line, "semel_observed_total{{route=\"{0}\",would=\"replay\"}} {1}\n", escaped(route.label),
+                   route.would_replay.load(std::memory_order_relaxed));
+    fmt::format_to(line, "semel_observed_total{{route=\"{0}\",would=\"refuse\"}} {1}\n", escaped(route.label),
+                   route.would_refuse.load(std::memory_order_relaxed));
+  }
+  heading(out, "semel_bad_outcome_fields_total", "counter", "Semel-Outcome fields that said nothing known.");
+  for (const RouteMetrics& route : routes_) {
+    fmt::format_to(line, "semel_bad_outcome_fields_total{{route=\"{}\"}} {}\n", escaped(route.label),
+                   route.bad_outcome_fields.load(std::memory_order_relaxed));
+  }
+  heading(out, "semel_in_flight", "gauge", "Guarded requests under way.");
+  fmt::format_to(line, "semel_in_flight {}\n", in_flight.load(std::memory_order_relaxed));
+  heading(out, "semel_expired_total", "counter", "Expired records that were swept.");
+  fmt::format_to(line, "semel_expired_total {}\n", expired.load(std::memory_order_relaxed));
+  heading(out, "semel_store_errors_total", "counter", "Calls that the store did not carry out.");
+  fmt::format_to(line, "semel_store_errors_total {}\n", store_errors.load(std::memory_order_relaxed));
+  heading(out, "semel_claim_seconds", "histogram", "From asking the store for a key to its answer.");
+  claim_seconds.render(out, "semel_claim_seconds", "");
+  heading(out, "semel_upstream_seconds", "histogram", "From sending a guarded request to the end of its answer.");
+  upstream_seconds.render(out, "semel_upstream_seconds", "");
+  return out;
+}
+
+}  // namespace semel

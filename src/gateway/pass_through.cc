@@ -1,0 +1,136 @@
+#include "gateway/pass_through.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace semel {
+namespace {
+
+namespace asio = boost::asio;
+
+// The request's body on its way up, beside the answer on its way down.
+class Upload {
+ public:
+  Upload(http::Transaction& client, http::Call& call) : client_(client), call_(call) {}
+
+  static Task<void> run(std::shared_ptr<Upload> self) {
+    co_await self->pump();
+    self->ended_ = true;
+    if (auto resume = std::exchange(self->resume_, nullptr)) resume();
+  }
+
+  [[nodiscard]] bool whole() const { return whole_; }
+
+  // Ends it, wherever it is, and waits until it has ended.
+  Task<void> stop() {
+    if (ended_) co_return;
+    client_.stop_reading();
+    auto suspend = [this](auto handler) { resume_ = std::move(handler); };
+    co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&, void()>(std::move(suspend),
+                                                                                  asio::use_awaitable_t<Executor>());
+  }
+
+ private:
+  Task<void> pump() {
+    const bool chunked = client_.head().framing() == http::Framing::chunked;
+    for (;;) {
+      const http::Try<std::string_view> piece = co_await client_.read_body();
+      if (!piece) co_return;
+      if (piece->empty()) break;
+      const std::string start = chunked ? http::chunk_start(piece->size()) : std::string();
+      const http::Try<void> sent = co_await call_.send_more(start, *piece);
+      if (!sent) co_return;
+      if (!chunked) continue;
+      const http::Try<void> closed = co_await call_.send_more(http::chunk_end);
+      if (!closed) co_return;
+    }
+    if (chunked) {
+      const http::Try<void> ended = co_await call_.send_more(http::last_chunk);
+      if (!ended) co_return;
+    }
+    whole_ = true;
+  }
+
+  http::Transaction& client_;
+  http::Call& call_;
+  bool ended_ = false;
+  bool whole_ = false;
+  std::move_only_function<void()> resume_;
+};
+
+PassEnd end_of(http::CallEnd end) {
+  switch (end) {
+    case http::CallEnd::answered:
+      return PassEnd::answered;
+    case http::CallEnd::not_reached:
+      return PassEnd::not_reached;
+    case http::CallEnd::timed_out:
+      return PassEnd::timed_out;
+    case http::CallEnd::lost:
+      break;
+  }
+  return PassEnd::lost;
+}
+
+Task<PassEnd> relay(http::Transaction& client, http::Call& call, const WriteAnswer& write_answer) {
+  const http::CallEnd head = co_await call.read_head();
+  if (head != http::CallEnd::answered) co_return end_of(head);
+  const http::Transaction::WriteFields fields = [&](http::HeadWriter& out) { write_answer(call.head(), out); };
+  http::Try<void> sent =
+      co_await client.start_reply(call.head().status(), fields, call.head().framing(), call.head().length());
+  while (sent) {
+    const http::Try<std::string_view> piece = co_await call.read_body();
+    if (!piece) {
+      client.cut_reply();
+      co_return PassEnd::cut;
+    }
+    if (piece->empty()) {
+      sent = co_await client.end_reply();
+      break;
+    }
+    sent = co_await client.continue_reply(*piece);
+  }
+  if (!sent) client.close_after();
+  co_return PassEnd::answered;
+}
+
+}  // namespace
+
+Task<PassEnd> pass_through(http::Transaction& client, http::Upstream& upstream, Millis timeout, std::string head,
+                           bool repeatable, const WriteAnswer& write_answer) {
+  const bool has_body = client.head().framing() != http::Framing::none;
+  for (;;) {
+    http::Call call(upstream, timeout);
+    if (client.is_head()) call.expect_no_body();
+    const http::CallEnd sent = co_await call.send(head, {});
+    if (sent != http::CallEnd::answered) co_return end_of(sent);
+    if (!has_body) {
+      const PassEnd end = co_await relay(client, call, write_answer);
+      if (end == PassEnd::lost && call.stale() && std::exchange(repeatable, false)) continue;
+      call.finish();
+      co_return end;
+    }
+    const auto upload = std::make_shared<Upload>(client, call);
+    const Executor executor = co_await asio::this_coro::executor;
+    asio::co_spawn(executor, Upload::run(upload), asio::detached);
+    const PassEnd end = co_await relay(client, call, write_answer);
+    if (end != PassEnd::answered) call.interrupt();
+    co_await upload->stop();
+    if (upload->whole()) {
+      call.finish();
+    } else {
+      client.close_after();
+    }
+    co_return end;
+  }
+}
+
+}  // namespace semel

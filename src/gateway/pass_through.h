@@ -1,0 +1,29 @@
+// A request that is not guarded: streamed to the upstream and its answer streamed back, both at once, nothing kept.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "http/call.h"
+#include "http/transaction.h"
+
+namespace semel {
+
+enum class PassEnd : std::uint8_t {
+  answered,
+  not_reached,  // nothing was sent to the upstream, and nothing to the client
+  timed_out,    // sent, no answer; nothing was sent to the client
+  lost,         // as above, but the connection broke
+  cut,          // the answer broke off in the middle; so did the client's connection
+};
+
+// Writes the fields of the upstream's answer, without framing, as the client is to see them.
+using WriteAnswer = std::function<void(const http::Head& answer, http::HeadWriter& out)>;
+
+// `head` is the whole head of the request to the upstream, framed as the client's is. A `repeatable` request is sent
+// again when a pooled connection turns out to have been closed (RFC 9110 §9.2.2).
+Task<PassEnd> pass_through(http::Transaction& client, http::Upstream& upstream, Millis timeout, std::string head,
+                           bool repeatable, const WriteAnswer& write_answer);
+
+}  // namespace semel

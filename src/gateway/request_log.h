@@ -1,0 +1,62 @@
+// One JSON line per request, gathered per thread and written in large pieces.
+//
+// A line holds no key, body, secret or authorization: of the key a short hash, of the query nothing.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <semel/clock.h>
+#include <semel/key.h>
+
+namespace semel {
+
+// Where lines go: one per process. Whole lines, never torn.
+class LogSink {
+ public:
+  explicit LogSink(int file_descriptor) : file_descriptor_(file_descriptor) {}
+  void write(std::string_view lines);
+
+ private:
+  std::mutex mutex_;
+  const int file_descriptor_;
+};
+
+struct LogEntry {
+  Time at;
+  std::string_view method;
+  std::string_view path;
+  std::string_view route;
+  std::string_view outcome;
+  std::string_view problem;
+  std::uint16_t status = 0;
+  const Key* key = nullptr;
+  std::uint64_t fence = 0;
+  double seconds = 0;
+  double upstream_seconds = 0;
+  std::string_view trace;  // of traceparent
+  std::string_view detail;
+};
+
+// Used by one thread.
+class RequestLog {
+ public:
+  explicit RequestLog(LogSink& sink) : sink_(sink) {}
+  ~RequestLog() { flush(); }
+  RequestLog(const RequestLog&) = delete;
+  RequestLog& operator=(const RequestLog&) = delete;
+
+  void add(const LogEntry& entry);
+  void flush();
+
+ private:
+  LogSink& sink_;
+  std::string lines_;
+};
+
+// `text` as the inside of a JSON string.
+std::string json_escaped(std::string_view text);
+
+}  // namespace semel

@@ -1,0 +1,106 @@
+#include "http/call.h"
+
+#include <string>
+#include <utility>
+
+namespace semel::http {
+namespace {
+
+constexpr std::uint16_t switching_protocols = 101;
+constexpr std::uint16_t final_from = 200;
+
+CallEnd end_of(Failure failure) {
+  return failure == Failure::timed_out ? CallEnd::timed_out : CallEnd::lost;
+}
+
+}  // namespace
+
+Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
+  for (Upstream::Use use = Upstream::Use::pooled;; use = Upstream::Use::fresh) {
+    Try<std::unique_ptr<Upstream::Link>> link = co_await upstream_.link(use);
+    if (!link) co_return CallEnd::not_reached;
+    link_ = *std::move(link);
+    Connection& connection = link_->connection();
+    connection.reset_written();
+    connection.deadline().expect_within(timeout_);
+    const Try<void> sent = co_await connection.write(head, body);
+    if (sent) co_return CallEnd::answered;
+    if (connection.written() > 0) co_return end_of(sent.error());
+    if (!link_->reused()) co_return CallEnd::not_reached;
+  }
+}
+
+Attempt<void> Call::send_more(std::string_view first, std::string_view second) {
+  link_->connection().deadline().expect_within(timeout_);
+  co_return co_await link_->connection().write(first, second);
+}
+
+Task<CallEnd> Call::read_head() {
+  Connection& connection = link_->connection();
+  for (;;) {
+    parser_.emplace(head_, ParserLimits{});
+    if (no_body_) parser_->expect_no_body();
+    while (!parser_->head_done()) {
+      if (connection.unread().empty()) {
+        const Try<void> filled = co_await connection.fill();
+        if (!filled) {
+          stale_ = link_->reused() && filled.error() == Failure::closed && !parser_->started();
+          co_return end_of(filled.error());
+        }
+      }
+      const Try<std::size_t> taken = parser_->read_head(connection.unread());
+      if (!taken) co_return CallEnd::lost;
+      connection.consume(*taken);
+      if (parser_->head_done()) break;
+      const Try<void> more = co_await connection.fill();
+      if (!more) co_return end_of(more.error());
+    }
+    if (head_.status() == switching_protocols) co_return CallEnd::lost;
+    if (head_.status() >= final_from) co_return CallEnd::answered;
+  }
+}
+
+Attempt<std::string_view> Call::read_body() {
+  Connection& connection = link_->connection();
+  connection.consume(std::exchange(unconsumed_, 0));
+  while (!parser_->done()) {
+    if (!connection.unread().empty()) {
+      const auto piece = parser_->read_body(connection.unread());
+      if (!piece) co_return failed(Failure::malformed);
+      if (!piece->data.empty()) {
+        unconsumed_ = piece->consumed;
+        co_return piece->data;
+      }
+      connection.consume(piece->consumed);
+      if (parser_->done()) break;
+    }
+    connection.deadline().expect_within(timeout_);
+    const Try<void> filled = co_await connection.fill();
+    if (filled) continue;
+    if (filled.error() != Failure::closed) co_return failed(filled.error());
+    const Try<void> proper = parser_->read_end();
+    if (!proper) co_return failed(Failure::malformed);
+    ended_by_close_ = true;
+  }
+  co_return std::string_view();
+}
+
+Attempt<std::string> Call::read_body_up_to(std::size_t bytes_max) {
+  std::string body;
+  for (;;) {
+    const Try<std::string_view> piece = co_await read_body();
+    if (!piece) co_return failed(piece.error());
+    if (piece->empty()) co_return body;
+    body.append(*piece);
+    if (body.size() > bytes_max) co_return body;
+  }
+}
+
+void Call::finish() {
+  if (!complete()) return;
+  link_->connection().consume(std::exchange(unconsumed_, 0));
+  if (head_.keep_alive() && !ended_by_close_) link_->keep();
+  link_.reset();
+}
+
+}  // namespace semel::http

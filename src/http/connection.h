@@ -1,0 +1,59 @@
+// A TCP connection with a read buffer and a deadline. The seam where TLS will sit: nobody else sees the socket.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "http/failure.h"
+#include "http/ticker.h"
+#include <semel/async.h>
+
+namespace semel::http {
+
+using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
+
+class Connection {
+ public:
+  Connection(Socket socket, Ticker& ticker);
+
+  Attempt<void> connect(boost::asio::ip::tcp::endpoint endpoint);
+
+  // Waits for more bytes and appends them to unread(). Failure::closed at the end of the stream.
+  Attempt<void> fill();
+  [[nodiscard]] std::string_view unread() const { return std::string_view(buffer_).substr(from_, to_ - from_); }
+  void consume(std::size_t size);
+
+  // Writes everything. `written` counts the bytes that went out, also when the call fails.
+  Attempt<void> write(std::string_view first, std::string_view second = {});
+  [[nodiscard]] std::size_t written() const { return written_; }
+  void reset_written() { written_ = 0; }
+
+  // Whether a connection that should be silent is: false if it was closed or sent something.
+  [[nodiscard]] bool silent();
+
+  [[nodiscard]] Ticker::Watch& deadline() { return watch_; }
+  [[nodiscard]] std::string peer_address() const;
+  // Ends what is under way on this connection with Failure::closed; the connection stays open.
+  void interrupt();
+  void shut_down_writing();
+  void close();
+
+ private:
+  [[nodiscard]] Failure reason() const;
+
+  Socket socket_;
+  Ticker::Watch watch_;
+  std::string buffer_;
+  std::size_t from_ = 0;
+  std::size_t to_ = 0;
+  std::size_t written_ = 0;
+};
+
+}  // namespace semel::http

@@ -1,0 +1,32 @@
+// How a connection can fail. What a failure means for a key is decided by who called (see src/gateway/forward.cc).
+#pragma once
+
+#include <cstdint>
+#include <expected>
+
+#include <semel/async.h>
+
+namespace semel::http {
+
+enum class Failure : std::uint8_t {
+  closed,       // the peer went away
+  timed_out,    // it took too long
+  malformed,    // what it sent is not HTTP/1.1 as we take it
+  too_large,    // over a limit of ours
+  unreachable,  // no connection could be made
+};
+
+template <class T>
+class [[nodiscard]] Try : public std::expected<T, Failure> {
+ public:
+  using std::expected<T, Failure>::expected;
+};
+
+template <class T>
+using Attempt = Task<Try<T>>;
+
+inline std::unexpected<Failure> failed(Failure failure) {
+  return std::unexpected<Failure>(failure);
+}
+
+}  // namespace semel::http

@@ -1,0 +1,63 @@
+// The head of a message, taken apart. The parts lie in one buffer that is reused from message to message.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/field_view.h"
+
+namespace semel::http {
+
+// How the end of the body is known.
+enum class Framing : std::uint8_t { none, length, chunked, until_close };
+
+class Head {
+ public:
+  void clear();
+  void set_request(std::string_view method, std::string_view target);
+  void set_status(std::uint16_t status) { status_ = status; }
+  void set_framing(Framing framing, std::uint64_t length);
+  void set_version(unsigned version) { version_ = version; }
+  void set_keep_alive(bool keep_alive) { keep_alive_ = keep_alive; }
+  void add(std::string_view name, std::string_view value);
+  // To be called once, after the last add(): from then on views into the head stay valid until clear().
+  void seal();
+
+  [[nodiscard]] std::string_view method() const { return method_; }
+  [[nodiscard]] std::string_view target() const { return target_; }
+  [[nodiscard]] std::uint16_t status() const { return status_; }
+  [[nodiscard]] unsigned version() const { return version_; }  // 10 or 11
+  [[nodiscard]] bool keep_alive() const { return keep_alive_; }
+  [[nodiscard]] Framing framing() const { return framing_; }
+  [[nodiscard]] std::uint64_t length() const { return length_; }
+  [[nodiscard]] std::span<const FieldView> fields() const { return fields_; }
+  // The first line of a field.
+  [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const;
+
+ private:
+  struct Place {
+    std::size_t name_at;
+    std::size_t name_size;
+    std::size_t value_size;  // the value stands right behind the name
+  };
+
+  std::string bytes_;
+  std::vector<Place> places_;
+  std::vector<FieldView> fields_;
+  std::size_t method_size_ = 0;
+  std::size_t target_size_ = 0;
+  std::string_view method_;
+  std::string_view target_;
+  std::uint16_t status_ = 0;
+  unsigned version_ = 11;
+  bool keep_alive_ = true;
+  Framing framing_ = Framing::none;
+  std::uint64_t length_ = 0;
+};
+
+}  // namespace semel::http

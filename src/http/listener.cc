@@ -1,0 +1,102 @@
+#include "http/listener.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <sys/socket.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/basic_resolver.hpp>
+#include <boost/asio/socket_base.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace semel::http {
+namespace {
+
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
+
+constexpr int backlog = 4096;
+
+constexpr std::string_view full_message =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
+
+// One connection among those that are open.
+class Admission {
+ public:
+  explicit Admission(std::atomic<std::size_t>& open) : open_(open), number_(++open) {}
+  ~Admission() { --open_; }
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+  [[nodiscard]] std::size_t number() const { return number_; }
+
+ private:
+  std::atomic<std::size_t>& open_;
+  std::size_t number_;
+};
+
+}  // namespace
+
+Listener::Listener(Executor executor, Ticker& ticker, Gate& gate)
+    : executor_(executor), ticker_(ticker), gate_(gate), acceptor_(std::move(executor)) {}
+
+Result<std::unique_ptr<Listener>> Listener::open(Executor executor, Ticker& ticker, const std::string& host,
+                                                 std::uint16_t port, Gate& gate) {
+  std::unique_ptr<Listener> listener(new Listener(executor, ticker, gate));
+  boost::system::error_code error;
+  asio::ip::basic_resolver<tcp, Executor> resolver(std::move(executor));
+  const auto found = resolver.resolve(host, std::to_string(port), asio::ip::resolver_base::passive, error);
+  if (!error && found.empty()) error = asio::error::host_not_found;
+  if (!error) {
+    const tcp::endpoint endpoint = *found.begin();
+    Acceptor& acceptor = listener->acceptor_;
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor.set_option(ReusePort(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(backlog, error);
+    if (!error) listener->port_ = acceptor.local_endpoint(error).port();
+  }
+  if (error) {
+    return fail(Code::unavailable,
+                "cannot listen on " + host + " port " + std::to_string(port) + ": " + error.message());
+  }
+  return listener;
+}
+
+Task<void> Listener::run(Handler& handler, SessionLimits limits) {
+  for (;;) {
+    Socket socket(executor_);
+    const auto [error] = co_await acceptor_.async_accept(socket, asio::as_tuple(asio::use_awaitable_t<Executor>()));
+    if (!acceptor_.is_open()) co_return;
+    if (error) {
+      co_await ticker_.next();  // out of file descriptors, most likely: waiting helps, hurrying does not
+      continue;
+    }
+    auto connection = std::make_unique<Connection>(std::move(socket), ticker_);
+    asio::co_spawn(executor_, serve_counted(std::move(connection), handler, limits, gate_), asio::detached);
+  }
+}
+
+Task<void> Listener::serve_counted(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
+                                   Gate& gate) {
+  const Admission admission(gate.connections);
+  if (admission.number() <= gate.connections_max) {
+    co_await serve(std::move(connection), handler, limits, gate.draining);
+    co_return;
+  }
+  const Try<void> told = co_await connection->write(full_message);
+  static_cast<void>(told);  // gone or told: it is closed either way
+}
+
+void Listener::stop() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+}
+
+}  // namespace semel::http

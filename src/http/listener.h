@@ -1,0 +1,51 @@
+// Takes connections on one address for one thread. Several threads listen on the same address and the kernel deals.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "http/session.h"
+#include "http/ticker.h"
+#include <semel/async.h>
+#include <semel/result.h>
+
+namespace semel::http {
+
+// Shared by all listeners of one address.
+struct Gate {
+  std::atomic<bool> draining{false};
+  std::atomic<std::size_t> connections{0};
+  std::size_t connections_max = 10'000;
+};
+
+class Listener {
+ public:
+  // Code::unavailable: the address cannot be had; the message says which and why.
+  static Result<std::unique_ptr<Listener>> open(Executor executor, Ticker& ticker, const std::string& host,
+                                                std::uint16_t port, Gate& gate);
+
+  // Serves until stop(); connections that are there then go on to their end.
+  Task<void> run(Handler& handler, SessionLimits limits);
+  void stop();
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+ private:
+  using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, Executor>;
+  Listener(Executor executor, Ticker& ticker, Gate& gate);
+  static Task<void> serve_counted(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
+                                  Gate& gate);
+
+  Executor executor_;
+  Ticker& ticker_;
+  Gate& gate_;
+  Acceptor acceptor_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace semel::http

@@ -1,0 +1,121 @@
+#include "http/parser.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/error.hpp>
+
+namespace semel::http {
+namespace {
+
+namespace beast = boost::beast;
+
+std::string_view view(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+}  // namespace
+
+template <bool is_request>
+Parser<is_request>::Parser(Head& head, ParserLimits limits) : head_(head) {
+  head_.clear();
+  this->header_limit(limits.head_bytes);
+  this->body_limit(boost::none);  // bodies are bounded where they are kept, not where they pass through
+}
+
+template <bool is_request>
+Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
+  Code error;
+  std::size_t consumed = 0;
+  while (!this->is_header_done()) {
+    const std::size_t size = this->put(boost::asio::buffer(bytes.substr(consumed)), error);
+    consumed += size;
+    if (error == beast::http::error::need_more) break;
+    if (error == beast::http::error::header_limit) return failed(Failure::too_large);
+    if (error) return failed(Failure::malformed);
+  }
+  if (!this->is_header_done()) return consumed;
+  if (!sealed_) {
+    sealed_ = true;
+    head_.set_keep_alive(this->keep_alive());
+    if (this->chunked()) {
+      head_.set_framing(Framing::chunked, 0);
+    } else if (const auto length = this->content_length(); length && !this->is_done()) {
+      head_.set_framing(Framing::length, *length);
+    } else if (this->need_eof() && !this->is_done()) {
+      head_.set_framing(Framing::until_close, 0);
+    }
+    head_.seal();
+  }
+  return consumed;
+}
+
+template <bool is_request>
+Try<typename Parser<is_request>::Piece> Parser<is_request>::read_body(std::string_view bytes) {
+  Piece piece;
+  while (!this->is_done() && piece.data.empty()) {
+    Code error;
+    data_ = {};
+    const std::size_t size = this->put(boost::asio::buffer(bytes.substr(piece.consumed)), error);
+    piece.consumed += size;
+    piece.data = data_;
+    if (error == beast::http::error::need_more || (!error && size == 0 && data_.empty())) break;
+    if (error) return failed(Failure::malformed);
+  }
+  return piece;
+}
+
+template <bool is_request>
+Try<void> Parser<is_request>::read_end() {
+  Code error;
+  if (!this->got_some()) return failed(Failure::closed);
+  this->put_eof(error);
+  if (error) return failed(Failure::malformed);
+  return {};
+}
+
+template <bool is_request>
+void Parser<is_request>::on_request_impl(beast::http::verb /*verb*/, Text method, Text target, int version,
+                                         Code& /*error*/) {
+  head_.set_request(view(method), view(target));
+  head_.set_version(static_cast<unsigned>(version));
+}
+
+template <bool is_request>
+void Parser<is_request>::on_response_impl(int code, Text /*reason*/, int version, Code& /*error*/) {
+  head_.set_status(static_cast<std::uint16_t>(code));
+  head_.set_version(static_cast<unsigned>(version));
+}
+
+template <bool is_request>
+void Parser<is_request>::on_field_impl(beast::http::field /*field*/, Text name, Text value, Code& /*error*/) {
+  if (sealed_) return;  // a trailer: discarded, so that it can never pass for a field that was checked
+  head_.add(view(name), view(value));
+}
+
+template <bool is_request>
+void Parser<is_request>::on_header_impl(Code& /*error*/) {}
+
+template <bool is_request>
+void Parser<is_request>::on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/, Code& /*error*/) {}
+
+template <bool is_request>
+std::size_t Parser<is_request>::on_body_impl(Text data, Code& /*error*/) {
+  data_ = view(data);
+  return data.size();
+}
+
+template <bool is_request>
+void Parser<is_request>::on_chunk_header_impl(std::uint64_t /*size*/, Text /*extensions*/, Code& /*error*/) {}
+
+template <bool is_request>
+std::size_t Parser<is_request>::on_chunk_body_impl(std::uint64_t /*remain*/, Text data, Code& /*error*/) {
+  data_ = view(data);
+  return data.size();
+}
+
+template <bool is_request>
+void Parser<is_request>::on_finish_impl(Code& /*error*/) {}
+
+template class Parser<true>;
+template class Parser<false>;
+
+}  // namespace semel::http

@@ -1,0 +1,70 @@
+// Boost.Beast's incremental parser, filling a Head and handing out the body piece by piece without copying it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <boost/beast/http/basic_parser.hpp>
+
+#include "http/failure.h"
+#include "http/head.h"
+
+namespace semel::http {
+
+struct ParserLimits {
+  std::uint32_t head_bytes = 65'536;
+};
+
+// One message, then it is spent.
+template <bool is_request>
+class Parser : private boost::beast::http::basic_parser<is_request> {
+ public:
+  Parser(Head& head, ParserLimits limits);
+
+  // For the answer to HEAD: it has the fields of a body, but none.
+  void expect_no_body() { this->skip(true); }
+
+  // How many of `bytes` the head takes; 0 while it is not complete.
+  Try<std::size_t> read_head(std::string_view bytes);
+
+  // The next piece of the body in `bytes`. Nothing consumed and not done: more bytes are needed.
+  struct Piece {
+    std::size_t consumed = 0;
+    std::string_view data;
+  };
+  Try<Piece> read_body(std::string_view bytes);
+  // The peer has closed: whether that was a proper end.
+  Try<void> read_end();
+
+  [[nodiscard]] bool started() const { return this->got_some(); }
+  [[nodiscard]] bool head_done() const { return this->is_header_done(); }
+  [[nodiscard]] bool done() const { return this->is_done(); }
+
+ private:
+  using Base = boost::beast::http::basic_parser<is_request>;
+  using Text = boost::beast::string_view;
+  using Code = boost::beast::error_code;
+
+  void on_request_impl(boost::beast::http::verb verb, Text method, Text target, int version, Code& error) override;
+  void on_response_impl(int code, Text reason, int version, Code& error) override;
+  void on_field_impl(boost::beast::http::field field, Text name, Text value, Code& error) override;
+  void on_header_impl(Code& error) override;
+  void on_body_init_impl(const boost::optional<std::uint64_t>& length, Code& error) override;
+  std::size_t on_body_impl(Text data, Code& error) override;
+  void on_chunk_header_impl(std::uint64_t size, Text extensions, Code& error) override;
+  std::size_t on_chunk_body_impl(std::uint64_t remain, Text data, Code& error) override;
+  void on_finish_impl(Code& error) override;
+
+  Head& head_;
+  std::string_view data_;
+  bool sealed_ = false;
+};
+
+extern template class Parser<true>;
+extern template class Parser<false>;
+
+using RequestParser = Parser<true>;
+using ResponseParser = Parser<false>;
+
+}  // namespace semel::http

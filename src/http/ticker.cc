@@ -1,0 +1,52 @@
+#include "http/ticker.h"
+
+#include <memory>
+#include <utility>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace semel::http {
+
+Ticker::Watch::Watch(Ticker& ticker, std::function<void()> on_late) : ticker_(ticker), on_late_(std::move(on_late)) {
+  ticker_.watches_.push_back(*this);
+}
+
+void Ticker::Watch::cut() {
+  due_ = never;
+  late_ = true;
+  on_late_();
+}
+
+Ticker::Ticker(Clock& clock, Executor executor) : clock_(clock), executor_(std::move(executor)) {}
+
+Ticker::~Ticker() {
+  watches_.clear();
+}
+
+void Ticker::start() {
+  alarm_ = clock_.after(executor_, period, [this] { tick(); });
+}
+
+void Ticker::stop() {
+  alarm_.reset();
+}
+
+void Ticker::tick() {
+  ++tick_;
+  for (auto it = watches_.begin(); it != watches_.end();) {
+    Watch& watch = *it++;
+    if (watch.due_ <= tick_) watch.cut();
+  }
+  start();
+  wake();
+}
+
+void Ticker::cut_idle() {
+  for (auto it = watches_.begin(); it != watches_.end();) {
+    Watch& watch = *it++;
+    if (watch.idle_) watch.cut();
+  }
+}
+
+}  // namespace semel::http

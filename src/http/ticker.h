@@ -1,0 +1,79 @@
+// Deadlines for many connections at the price of one timer.
+//
+// Every quarter of a second all connections of a thread are looked at, and those that are late are cancelled. A
+// deadline is therefore late by up to that much and never early. Setting one costs a store to memory, not a system
+// call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <boost/intrusive/list.hpp>
+
+#include <semel/async.h>
+#include <semel/clock.h>
+
+namespace semel::http {
+
+class Ticker {
+ public:
+  static constexpr Millis period{250};
+
+  // Something that can be late. Leaves its ticker when destroyed. Used on the ticker's thread only.
+  class Watch : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+   public:
+    Watch(Ticker& ticker, std::function<void()> on_late);
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch() = default;
+
+    void expect_within(Millis time) { due_ = ticker_.tick_ + 1 + static_cast<std::uint64_t>(time / period); }
+    void expect_nothing() { due_ = never; }
+    // An idle watch may be cut short at any time: see Ticker::cut_idle().
+    void idle(Millis time) {
+      expect_within(time);
+      idle_ = true;
+    }
+    void busy() { idle_ = false; }
+    [[nodiscard]] bool late() const { return late_; }
+
+   private:
+    friend class Ticker;
+    static constexpr std::uint64_t never = ~std::uint64_t{0};
+    void cut();
+
+    Ticker& ticker_;
+    std::function<void()> on_late_;
+    std::uint64_t due_ = never;
+    bool idle_ = false;
+    bool late_ = false;
+  };
+
+  Ticker(Clock& clock, Executor executor);
+  ~Ticker();
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+  // Returns at the next tick, or at once when the ticker has stopped.
+  Task<void> next();
+
+  void start();
+  void stop();
+  void cut_idle();
+
+ private:
+  void tick();
+  void wake();
+
+  Clock& clock_;
+  Executor executor_;
+  std::uint64_t tick_ = 0;
+  std::unique_ptr<Clock::Alarm> alarm_;
+  std::vector<std::move_only_function<void()>> sleepers_;
+  boost::intrusive::list<Watch, boost::intrusive::constant_time_size<false>> watches_;
+};
+
+}  // namespace semel::http

@@ -1,0 +1,108 @@
+#include "http/transaction.h"
+
+#include <string>
+#include <utility>
+
+#include <boost/beast/core/string.hpp>
+
+namespace semel::http {
+namespace {
+
+constexpr std::string_view invitation = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::size_t read_ahead_bytes_max = 65'536;
+
+}  // namespace
+
+Attempt<void> Transaction::invite_body() {
+  if (std::exchange(invited_, true) || head_.version() < 11 || !connection_.unread().empty()) co_return Try<void>();
+  const auto expect = head_.find("Expect");
+  if (!expect || !boost::beast::iequals(*expect, "100-continue")) co_return Try<void>();
+  co_return co_await connection_.write(invitation);
+}
+
+Attempt<std::string_view> Transaction::read_body() {
+  connection_.consume(std::exchange(unconsumed_, 0));
+  while (!parser_.done()) {
+    const auto piece = parser_.read_body(connection_.unread());
+    if (!piece) co_return failed(piece.error());
+    if (!piece->data.empty()) {
+      unconsumed_ = piece->consumed;
+      co_return piece->data;
+    }
+    connection_.consume(piece->consumed);
+    if (parser_.done()) break;
+    const Try<void> invited = co_await invite_body();
+    if (!invited) co_return failed(invited.error());
+    const Try<void> filled = co_await connection_.fill();
+    if (!filled) co_return failed(filled.error());
+  }
+  co_return std::string_view();
+}
+
+Attempt<std::string> Transaction::read_whole_body(std::size_t bytes_max) {
+  std::string body;
+  if (head_.framing() == Framing::length) {
+    if (head_.length() > bytes_max) co_return failed(Failure::too_large);
+    body.reserve(std::min<std::size_t>(head_.length(), read_ahead_bytes_max));
+  }
+  for (;;) {
+    const Try<std::string_view> piece = co_await read_body();
+    if (!piece) co_return failed(piece.error());
+    if (piece->empty()) co_return body;
+    if (body.size() + piece->size() > bytes_max) co_return failed(Failure::too_large);
+    body.append(*piece);
+  }
+}
+
+bool Transaction::has_no_body(std::uint16_t status) const {
+  return is_head() || status == 204 || status == 304;
+}
+
+Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields, std::string_view body) {
+  status_sent_ = status;
+  out_.clear();
+  HeadWriter head = HeadWriter::response(out_, status);
+  fields(head);
+  if (status != 204 && status != 304) head.length(body.size());
+  if (close_wanted()) head.close();
+  head.end();
+  co_return co_await connection_.write(out_, has_no_body(status) ? std::string_view() : body);
+}
+
+Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& fields, Framing framing,
+                                       std::uint64_t length) {
+  status_sent_ = status;
+  bodiless_ = has_no_body(status);
+  out_.clear();
+  HeadWriter head = HeadWriter::response(out_, status);
+  fields(head);
+  if (framing == Framing::length) {
+    head.length(length);
+  } else if (!bodiless_ && framing != Framing::none && head_.version() >= 11) {
+    chunked_ = true;
+    head.chunked();
+  } else if (!bodiless_ && framing != Framing::none) {
+    close_ = true;
+  } else if (framing == Framing::none && !bodiless_) {
+    head.length(0);
+  }
+  if (close_wanted()) head.close();
+  head.end();
+  co_return co_await connection_.write(out_);
+}
+
+Attempt<void> Transaction::continue_reply(std::string_view data) {
+  if (bodiless_ || data.empty()) co_return Try<void>();
+  if (!chunked_) co_return co_await connection_.write(data);
+  const std::string start = chunk_start(data.size());
+  const Try<void> written = co_await connection_.write(start, data);
+  if (!written) co_return failed(written.error());
+  co_return co_await connection_.write(chunk_end);
+}
+
+Attempt<void> Transaction::end_reply() {
+  if (!chunked_) co_return Try<void>();
+  co_return co_await connection_.write(last_chunk);
+}
+
+}  // namespace semel::http

@@ -1,0 +1,73 @@
+// One request of a client and its answer.
+//
+// The request's body is read when asked for, whole or piece by piece; `Expect: 100-continue` is answered at that moment
+// and not before, so whoever refuses a request never invites its body.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "http/connection.h"
+#include "http/failure.h"
+#include "http/head.h"
+#include "http/parser.h"
+#include "http/writer.h"
+
+namespace semel::http {
+
+class Transaction {
+ public:
+  Transaction(Connection& connection, RequestParser& parser, const Head& head, std::string& out, std::string_view peer)
+      : connection_(connection), parser_(parser), head_(head), out_(out), peer_(peer) {}
+
+  [[nodiscard]] const Head& head() const { return head_; }
+  [[nodiscard]] std::string_view peer() const { return peer_; }
+  [[nodiscard]] bool is_head() const { return head_.method() == "HEAD"; }
+
+  // The next piece of the body, valid until the next call; empty at its end.
+  Attempt<std::string_view> read_body();
+  // Failure::too_large as soon as it is known that there are more than `bytes_max`.
+  Attempt<std::string> read_whole_body(std::size_t bytes_max);
+
+  // The answer in one go. `fields` writes all fields but those of framing.
+  using WriteFields = std::function<void(HeadWriter&)>;
+  Attempt<void> reply(std::uint16_t status, const WriteFields& fields, std::string_view body);
+
+  // The answer piece by piece. Without a length it is chunked, or ends with the connection for an HTTP/1.0 client.
+  Attempt<void> start_reply(std::uint16_t status, const WriteFields& fields, Framing framing, std::uint64_t length);
+  Attempt<void> continue_reply(std::string_view data);
+  Attempt<void> end_reply();
+  // Something went wrong in the middle: the client must notice.
+  void cut_reply() { connection_.close(); }
+
+  // Ends a read of the body that another coroutine has under way.
+  void stop_reading() { connection_.interrupt(); }
+
+  [[nodiscard]] std::uint16_t status_sent() const { return status_sent_; }
+  // Nothing more can be done on this connection.
+  void close_after() { close_ = true; }
+  [[nodiscard]] bool close_wanted() const { return close_ || !head_.keep_alive(); }
+  [[nodiscard]] bool body_read() const { return parser_.done(); }
+
+ private:
+  Attempt<void> invite_body();
+  [[nodiscard]] bool has_no_body(std::uint16_t status) const;
+
+  Connection& connection_;
+  RequestParser& parser_;
+  const Head& head_;
+  std::string& out_;
+  std::string_view peer_;
+  std::size_t unconsumed_ = 0;  // of the piece handed out last
+  std::uint16_t status_sent_ = 0;
+  bool invited_ = false;
+  bool close_ = false;
+  bool chunked_ = false;
+  bool bodiless_ = false;
+};
+
+}  // namespace semel::http

@@ -1,0 +1,79 @@
+// Connections to one upstream, kept by one thread.
+//
+// Several addresses share the load: the one with the fewest requests under way is next, and one that refused a
+// connection is left alone for a while. Names are resolved again every half minute.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include "http/connection.h"
+#include "http/failure.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+
+namespace semel::http {
+
+struct Address {
+  std::string host;
+  std::uint16_t port = 80;
+};
+
+struct UpstreamOptions {
+  std::vector<Address> addresses;
+  Millis connect_time{5'000};
+  Millis idle_time{55'000};
+  std::size_t idle_max = 256;
+};
+
+class Upstream {
+ public:
+  Upstream(UpstreamOptions options, Clock& clock, Executor executor, Ticker& ticker);
+  ~Upstream();
+  Upstream(const Upstream&) = delete;
+  Upstream& operator=(const Upstream&) = delete;
+
+  enum class Use : std::uint8_t { pooled, fresh };
+
+  // A connection for one request, counted as busy until it is destroyed or kept.
+  class Link {
+   public:
+    Link(Upstream& upstream, std::size_t address, std::unique_ptr<Connection> connection, Use use);
+    ~Link();
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+
+    [[nodiscard]] Connection& connection() { return *connection_; }
+    [[nodiscard]] bool reused() const { return use_ == Use::pooled; }
+    // The answer was read to its end and the connection may carry another request.
+    void keep();
+
+   private:
+    Upstream& upstream_;
+    std::size_t address_;
+    std::unique_ptr<Connection> connection_;
+    Use use_;
+  };
+
+  // Failure::unreachable or timed_out: no address took a connection.
+  Attempt<std::unique_ptr<Link>> link(Use use);
+
+ private:
+  struct Site;
+  [[nodiscard]] std::size_t choose(const std::vector<bool>& tried) const;
+  Attempt<boost::asio::ip::tcp::endpoint> resolve(Site& site);
+  Attempt<std::unique_ptr<Link>> connect(std::size_t at);
+
+  UpstreamOptions options_;
+  Clock& clock_;
+  Executor executor_;
+  Ticker& ticker_;
+  std::vector<Site> sites_;
+};
+
+}  // namespace semel::http

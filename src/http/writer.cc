@@ -1,0 +1,84 @@
+#include "http/writer.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <ostream>
+#include <string>
+
+#include <boost/beast/http/status.hpp>
+
+namespace semel::http {
+namespace {
+
+bool name_is_sound(std::string_view name) {
+  return !name.empty() && std::ranges::none_of(name, [](char c) { return c <= ' ' || c == ':' || c == 0x7f || c < 0; });
+}
+
+bool value_is_sound(std::string_view value) {
+  return value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+void append_number(std::string& out, std::uint64_t value, int base) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, base).ptr;
+  out.append(digits.data(), end);
+}
+
+}  // namespace
+
+HeadWriter HeadWriter::response(std::string& out, std::uint16_t status) {
+  out.append("HTTP/1.1 ");
+  append_number(out, status, 10);
+  out.push_back(' ');
+  const auto reason = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(status));
+  out.append(reason.data(), reason.size());
+  out.append("\r\n");
+  return HeadWriter(out);
+}
+
+HeadWriter HeadWriter::request(std::string& out, std::string_view method, std::string_view target) {
+  out.append(method).push_back(' ');
+  out.append(target).append(" HTTP/1.1\r\n");
+  return HeadWriter(out);
+}
+
+HeadWriter& HeadWriter::field(std::string_view name, std::string_view value) {
+  if (!name_is_sound(name) || !value_is_sound(value)) {
+    sound_ = false;
+    return *this;
+  }
+  out_->append(name).append(": ").append(value).append("\r\n");
+  return *this;
+}
+
+HeadWriter& HeadWriter::length(std::uint64_t bytes) {
+  out_->append("Content-Length: ");
+  append_number(*out_, bytes, 10);
+  out_->append("\r\n");
+  return *this;
+}
+
+HeadWriter& HeadWriter::chunked() {
+  out_->append("Transfer-Encoding: chunked\r\n");
+  return *this;
+}
+
+HeadWriter& HeadWriter::close() {
+  out_->append("Connection: close\r\n");
+  return *this;
+}
+
+void HeadWriter::end() {
+  out_->append("\r\n");
+}
+
+std::string chunk_start(std::size_t size) {
+  std::string start;
+  append_number(start, size, 16);
+  start.append("\r\n");
+  return start;
+}
+
+}  // namespace semel::http

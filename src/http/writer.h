@@ -1,0 +1,37 @@
+// Writes the head of a message from parts, never from bytes that somebody else framed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace semel::http {
+
+// Appends to a buffer that the caller reuses. Framing fields are written here and nowhere else.
+class HeadWriter {
+ public:
+  static HeadWriter response(std::string& out, std::uint16_t status);
+  static HeadWriter request(std::string& out, std::string_view method, std::string_view target);
+
+  // A name or value with a byte that could end the line early is left out, and sound() is false from then on.
+  HeadWriter& field(std::string_view name, std::string_view value);
+  HeadWriter& length(std::uint64_t bytes);
+  HeadWriter& chunked();
+  HeadWriter& close();
+  void end();
+
+  [[nodiscard]] bool sound() const { return sound_; }
+
+ private:
+  explicit HeadWriter(std::string& out) : out_(&out) {}
+
+  std::string* out_;
+  bool sound_ = true;
+};
+
+// The frame of one chunk: what stands before its data; behind it comes chunk_end.
+std::string chunk_start(std::size_t size);
+inline constexpr std::string_view chunk_end = "\r\n";
+inline constexpr std::string_view last_chunk = "0\r\n\r\n";
+
+}  // namespace semel::http
