@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <iterator>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -16,12 +17,16 @@
 
 #include "store/batch.h"
 #include "store/ledger.h"
+#include "store/recent_writes.h"
 #include "store/store_clock.h"
 #include <semel/async.h>
+#include <semel/clock.h>
 #include <semel/result.h>
 
 namespace semel {
 namespace {
+
+constexpr std::size_t calls_max = 1024;  // of a batch that goes on taking more; bounds how long the first one waits
 
 // The callers on one executor, woken by one post. If it is destroyed unrun (its io_context is going away), the handlers
 // take their coroutines with them.
@@ -69,8 +74,8 @@ void wake(std::vector<Committer::Waiting>& batch) {
 
 }  // namespace
 
-Committer::Committer(Ledger& ledger, const StoreClock& clock)
-    : ledger_(ledger), clock_(clock), thread_([this] { serve(); }) {}
+Committer::Committer(Ledger& ledger, RecentWrites& recent, const StoreClock& clock)
+    : ledger_(ledger), recent_(recent), clock_(clock), thread_([this] { serve(); }) {}
 
 Committer::~Committer() {
   {
@@ -96,30 +101,43 @@ Task<void> Committer::submit(Call& call) {
 }
 
 void Committer::serve() {
-  std::vector<Waiting> batch;
-  while (take(batch)) commit(batch);
+  std::vector<Waiting> calls;
+  while (wait(calls)) commit(calls);
   const Error closed{.code = Code::unavailable, .detail = "the store was closed before the call was judged"};
-  for (const Waiting& waiting : batch) {
+  for (const Waiting& waiting : calls) {
     std::visit([&](auto& request) { request.answer = std::unexpected(closed); }, waiting.call->request);
   }
-  wake(batch);
+  wake(calls);
 }
 
-// False when the store is being closed: then `batch` is what nobody will judge.
-bool Committer::take(std::vector<Waiting>& batch) {
-  batch.clear();
+// False when the store is being closed: then `calls` are those that nobody will judge.
+bool Committer::wait(std::vector<Waiting>& calls) {
+  calls.clear();
   std::unique_lock lock(mutex_);
   idle_ = waiting_.empty();
   wake_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
-  std::swap(batch, waiting_);
+  std::swap(calls, waiting_);
   return !closing_;
 }
 
-void Committer::commit(std::vector<Waiting>& batch) {
-  std::vector<Call*> calls;
-  calls.reserve(batch.size());
-  for (const Waiting& waiting : batch) calls.push_back(waiting.call);
-  run_batch(calls, ledger_, clock_.now(), [&] { wake(batch); });
+bool Committer::take_more(std::vector<Waiting>& calls) {
+  const std::scoped_lock lock(mutex_);
+  if (waiting_.empty()) return false;
+  std::ranges::move(waiting_, std::back_inserter(calls));
+  waiting_.clear();
+  return true;
+}
+
+// What arrives while the first calls are being judged still goes with them. Nothing is waited for.
+void Committer::commit(std::vector<Waiting>& calls) {
+  Batch batch(ledger_, &recent_);
+  std::size_t judged = 0;
+  do {
+    const Time now = clock_.now();
+    for (; judged < calls.size(); ++judged) batch.judge(*calls[judged].call, now);
+  } while (judged < calls_max && take_more(calls));
+  batch.commit();
+  wake(calls);
 }
 
 }  // namespace semel
