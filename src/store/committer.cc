@@ -2,9 +2,11 @@
 #include "store/committer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <expected>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -34,14 +36,24 @@ class Wake {
  public:
   explicit Wake(Executor executor) : executor_(std::move(executor)) {}
 
-  void add(Committer::Handler handler) { handlers_.push_back(std::move(handler)); }
+  void add(Committer::Waiting waiting) { callers_.push_back(std::move(waiting)); }
   [[nodiscard]] const Executor& executor() const { return executor_; }
 
+  // A caller may destroy its io_context as soon as it has its answer, so this thread must be done with post() first.
+  static void post(Wake wake) {
+    const Executor executor = wake.executor_;
+    const std::shared_ptr<std::atomic<bool>> posted = wake.posted_;
+    boost::asio::post(executor, std::move(wake));
+    posted->store(true);
+    posted->notify_one();
+  }
+
   void operator()() {
-    while (next_ < handlers_.size()) {
-      Committer::Handler handler = std::move(handlers_[next_++]);
+    posted_->wait(false);
+    while (next_ < callers_.size()) {
+      Committer::Waiting caller = std::move(callers_[next_++]);
       try {
-        std::move(handler)();
+        std::move(caller.resume)();
       } catch (...) {
         // The caller's own exception goes to whoever runs the io_context; the others are woken all the same.
         const Executor executor = executor_;
@@ -53,8 +65,9 @@ class Wake {
 
  private:
   Executor executor_;
-  std::vector<Committer::Handler> handlers_;
+  std::vector<Committer::Waiting> callers_;
   std::size_t next_ = 0;
+  std::shared_ptr<std::atomic<bool>> posted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 // One post per io_context: its thread is interrupted once per batch, not once per call.
@@ -64,12 +77,10 @@ void wake(std::vector<Committer::Waiting>& batch) {
     const Executor executor = waiting.work.get_executor();
     auto found = std::ranges::find(wakes, executor, &Wake::executor);
     if (found == wakes.end()) found = wakes.insert(found, Wake(executor));
-    found->add(std::move(waiting.resume));
+    found->add(std::move(waiting));
   }
-  for (Wake& each : wakes) {
-    const Executor executor = each.executor();
-    boost::asio::post(executor, std::move(each));
-  }
+  batch.clear();
+  for (Wake& each : wakes) Wake::post(std::move(each));
 }
 
 }  // namespace
