@@ -50,23 +50,12 @@ class Wake {
 
   void operator()() {
     posted_->wait(false);
-    while (next_ < callers_.size()) {
-      Committer::Waiting caller = std::move(callers_[next_++]);
-      try {
-        std::move(caller.resume)();
-      } catch (...) {
-        // The caller's own exception goes to whoever runs the io_context; the others are woken all the same.
-        const Executor executor = executor_;
-        boost::asio::post(executor, std::move(*this));
-        throw;
-      }
-    }
+    for (Committer::Waiting& caller : callers_) std::move(caller.resume)();
   }
 
  private:
   Executor executor_;
   std::vector<Committer::Waiting> callers_;
-  std::size_t next_ = 0;
   std::shared_ptr<std::atomic<bool>> posted_ = std::make_shared<std::atomic<bool>>(false);
 };
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include "store/expiry_filter.h"
+#include "store/rocks_options.h"
 #include "support/run.h"
 
 namespace semel::test {
@@ -85,6 +87,23 @@ Held EmbeddedTest::look(const Key& key) {
 void EmbeddedTest::finish(const Key& key, const std::string& body, const Terms& terms) {
   const Result<void> completed = complete(key, take(key, terms), response(body));
   if (!completed) throw std::runtime_error(completed.error().detail);
+}
+
+void EmbeddedTest::with_engine(Time filter_time, const std::function<void(Engine)>& work) const {
+  ExpiryFilter filter;
+  filter.set_time(filter_time);
+  const std::vector<rocksdb::ColumnFamilyDescriptor> families{
+      {rocksdb::kDefaultColumnFamilyName, index_options()},
+      {"records", records_options(options_.cache_bytes, filter)},
+  };
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::Open(database_options(), options_.path.string(), families, &handles, &opened);
+  if (!status.ok()) throw std::runtime_error(status.ToString());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  work({.db = *db, .index = handles.at(0), .records = handles.at(1)});
+  for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
 }
 
 std::vector<fs::path> EmbeddedTest::files(const std::string& ending) const {

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
+#include <rocksdb/db.h>
 
 #include "support/virtual_clock.h"
 #include <semel/clock.h>
@@ -41,6 +43,14 @@ class EmbeddedTest : public testing::Test {
   Held look(const Key& key);
   // Claims and completes.
   void finish(const Key& key, const std::string& body, const Terms& terms = {});
+
+  // The engine below the closed store, with its own options and the expiry filter at `filter_time`.
+  struct Engine {
+    rocksdb::DB& db;
+    rocksdb::ColumnFamilyHandle* index;
+    rocksdb::ColumnFamilyHandle* records;
+  };
+  void with_engine(Time filter_time, const std::function<void(Engine)>& work) const;
 
   // Files of the store with this ending, oldest first.
   [[nodiscard]] std::vector<std::filesystem::path> files(const std::string& ending) const;
