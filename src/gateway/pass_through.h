@@ -3,10 +3,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "http/call.h"
+#include "http/head.h"
 #include "http/transaction.h"
+#include "http/upstream.h"
+#include "http/writer.h"
+#include <semel/async.h>
+#include <semel/clock.h>
 
 namespace semel {
 
@@ -18,12 +24,27 @@ enum class PassEnd : std::uint8_t {
   cut,          // the answer broke off in the middle; so did the client's connection
 };
 
-// Writes the fields of the upstream's answer, without framing, as the client is to see them.
-using WriteAnswer = std::function<void(const http::Head& answer, http::HeadWriter& out)>;
+class PassThrough {
+ public:
+  // Writes the fields of the upstream's answer, without framing, as the client is to see them.
+  using WriteAnswer = std::function<void(const http::Head& answer, http::HeadWriter& out)>;
 
-// `head` is the whole head of the request to the upstream, framed as the client's is. A `repeatable` request is sent
-// again when a pooled connection turns out to have been closed (RFC 9110 §9.2.2).
-Task<PassEnd> pass_through(http::Transaction& client, http::Upstream& upstream, Millis timeout, std::string head,
-                           bool repeatable, const WriteAnswer& write_answer);
+  PassThrough(http::Transaction& client, http::Upstream& upstream, Millis timeout, WriteAnswer write_answer);
+
+  // `head` is the whole head of the request to the upstream, framed as the client's is. A `repeatable` request is sent
+  // again when a pooled connection turns out to have been closed (RFC 9110 §9.2.2).
+  enum class Again : std::uint8_t { never, repeatable };
+  Task<PassEnd> run(std::string head, Again again);
+
+ private:
+  Task<PassEnd> relay();
+  Task<PassEnd> exchange_both_ways();
+
+  http::Transaction& client_;
+  http::Upstream& upstream_;
+  const Millis timeout_;
+  WriteAnswer write_answer_;
+  std::optional<http::Call> call_;
+};
 
 }  // namespace semel

@@ -1,5 +1,6 @@
 #include "http/transaction.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -21,7 +22,7 @@ Attempt<void> Transaction::invite_body() {
 }
 
 Attempt<std::string_view> Transaction::read_body() {
-  connection_.consume(std::exchange(unconsumed_, 0));
+  release_body();
   while (!parser_.done()) {
     const auto piece = parser_.read_body(connection_.unread());
     if (!piece) co_return failed(piece.error());
@@ -66,7 +67,7 @@ Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields
   if (status != 204 && status != 304) head.length(body.size());
   if (close_wanted()) head.close();
   head.end();
-  co_return co_await connection_.write(out_, has_no_body(status) ? std::string_view() : body);
+  return connection_.write(out_, has_no_body(status) ? std::string_view() : body);
 }
 
 Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& fields, Framing framing,
@@ -88,7 +89,7 @@ Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& 
   }
   if (close_wanted()) head.close();
   head.end();
-  co_return co_await connection_.write(out_);
+  return connection_.write(out_);
 }
 
 Attempt<void> Transaction::continue_reply(std::string_view data) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "http/connection.h"
 #include "http/failure.h"
@@ -52,6 +53,8 @@ class Transaction {
   void close_after() { close_ = true; }
   [[nodiscard]] bool close_wanted() const { return close_ || !head_.keep_alive(); }
   [[nodiscard]] bool body_read() const { return parser_.done(); }
+  // Gives up the piece that read_body() handed out last.
+  void release_body() { connection_.consume(std::exchange(unconsumed_, 0)); }
 
  private:
   Attempt<void> invite_body();
