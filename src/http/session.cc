@@ -45,8 +45,8 @@ Task<Session::Next> Session::serve_one() {
   const Try<void> read = co_await read_head();
   if (!read && (read.error() == Failure::closed || read.error() == Failure::timed_out)) co_return Next::close;
 
-  transaction_.emplace(*connection_, *parser_, head_, out_, peer_);
-  connection_->deadline().expect_within(limits_.body_time);
+  transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time);
+  connection_->deadline().expect_nothing();
   if (!read) {
     co_await refuse(read.error());
     co_return Next::close;

@@ -34,7 +34,9 @@ Attempt<std::string_view> Transaction::read_body() {
     if (parser_.done()) break;
     const Try<void> invited = co_await invite_body();
     if (!invited) co_return failed(invited.error());
+    connection_.deadline().expect_within(patience_);
     const Try<void> filled = co_await connection_.fill();
+    connection_.deadline().expect_nothing();
     if (!filled) co_return failed(filled.error());
   }
   co_return std::string_view();
@@ -61,6 +63,7 @@ bool Transaction::has_no_body(std::uint16_t status) const {
 
 Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields, std::string_view body) {
   status_sent_ = status;
+  connection_.deadline().expect_within(patience_);
   out_.clear();
   HeadWriter head = HeadWriter::response(out_, status);
   fields(head);
@@ -73,6 +76,7 @@ Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields
 Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& fields, Framing framing,
                                        std::uint64_t length) {
   status_sent_ = status;
+  connection_.deadline().expect_within(patience_);
   bodiless_ = has_no_body(status);
   out_.clear();
   HeadWriter head = HeadWriter::response(out_, status);
@@ -94,6 +98,7 @@ Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& 
 
 Attempt<void> Transaction::continue_reply(std::string_view data) {
   if (bodiless_ || data.empty()) co_return Try<void>();
+  connection_.deadline().expect_within(patience_);
   if (!chunked_) co_return co_await connection_.write(data);
   const std::string start = chunk_start(data.size());
   const Try<void> written = co_await connection_.write(start, data);

@@ -1,4 +1,4 @@
-#include "gateway/pass_through.h"
+#include "gateway/relay.h"
 
 #include <functional>
 #include <memory>
@@ -66,26 +66,26 @@ class Upload {
   std::move_only_function<void()> resume_;
 };
 
-PassEnd end_of(http::CallEnd end) {
+RelayEnd end_of(http::CallEnd end) {
   switch (end) {
     case http::CallEnd::answered:
-      return PassEnd::answered;
+      return RelayEnd::answered;
     case http::CallEnd::not_reached:
-      return PassEnd::not_reached;
+      return RelayEnd::not_reached;
     case http::CallEnd::timed_out:
-      return PassEnd::timed_out;
+      return RelayEnd::timed_out;
     case http::CallEnd::lost:
       break;
   }
-  return PassEnd::lost;
+  return RelayEnd::lost;
 }
 
 }  // namespace
 
-PassThrough::PassThrough(http::Transaction& client, http::Upstream& upstream, Millis timeout, WriteAnswer write_answer)
+Relay::Relay(http::Transaction& client, http::Upstream& upstream, Millis timeout, WriteAnswer write_answer)
     : client_(client), upstream_(upstream), timeout_(timeout), write_answer_(std::move(write_answer)) {}
 
-Task<PassEnd> PassThrough::run(std::string head, Again again) {
+Task<RelayEnd> Relay::run(std::string head, Again again) {
   for (;;) {
     call_.emplace(upstream_, timeout_);
     if (client_.is_head()) call_->expect_no_body();
@@ -93,20 +93,20 @@ Task<PassEnd> PassThrough::run(std::string head, Again again) {
     if (sent != http::CallEnd::answered) co_return end_of(sent);
     if (client_.head().framing() != http::Framing::none) co_return co_await exchange_both_ways();
 
-    const PassEnd end = co_await relay();
-    const bool stale = end == PassEnd::lost && call_->stale();
+    const RelayEnd end = co_await carry_answer();
+    const bool stale = end == RelayEnd::lost && call_->stale();
     if (stale && std::exchange(again, Again::never) == Again::repeatable) continue;
     call_->finish();
     co_return end;
   }
 }
 
-Task<PassEnd> PassThrough::exchange_both_ways() {
+Task<RelayEnd> Relay::exchange_both_ways() {
   const auto upload = std::make_shared<Upload>(client_, *call_);
   const Executor executor = co_await asio::this_coro::executor;
   asio::co_spawn(executor, Upload::run(upload), asio::detached);
-  const PassEnd end = co_await relay();
-  if (end != PassEnd::answered) call_->interrupt();
+  const RelayEnd end = co_await carry_answer();
+  if (end != RelayEnd::answered) call_->interrupt();
   co_await upload->stop();
   if (upload->whole()) {
     call_->finish();
@@ -116,7 +116,7 @@ Task<PassEnd> PassThrough::exchange_both_ways() {
   co_return end;
 }
 
-Task<PassEnd> PassThrough::relay() {
+Task<RelayEnd> Relay::carry_answer() {
   const http::CallEnd head = co_await call_->read_head();
   if (head != http::CallEnd::answered) co_return end_of(head);
   const http::Head& answer = call_->head();
@@ -126,7 +126,7 @@ Task<PassEnd> PassThrough::relay() {
     const http::Try<std::string_view> piece = co_await call_->read_body();
     if (!piece) {
       client_.cut_reply();
-      co_return PassEnd::cut;
+      co_return RelayEnd::cut;
     }
     if (piece->empty()) {
       sent = co_await client_.end_reply();
@@ -135,7 +135,7 @@ Task<PassEnd> PassThrough::relay() {
     sent = co_await client_.continue_reply(*piece);
   }
   if (!sent) client_.close_after();
-  co_return PassEnd::answered;
+  co_return RelayEnd::answered;
 }
 
 }  // namespace semel

@@ -16,7 +16,7 @@
 
 namespace semel {
 
-enum class PassEnd : std::uint8_t {
+enum class RelayEnd : std::uint8_t {
   answered,
   not_reached,  // nothing was sent to the upstream, and nothing to the client
   timed_out,    // sent, no answer; nothing was sent to the client
@@ -24,21 +24,21 @@ enum class PassEnd : std::uint8_t {
   cut,          // the answer broke off in the middle; so did the client's connection
 };
 
-class PassThrough {
+class Relay {
  public:
   // Writes the fields of the upstream's answer, without framing, as the client is to see them.
   using WriteAnswer = std::function<void(const http::Head& answer, http::HeadWriter& out)>;
 
-  PassThrough(http::Transaction& client, http::Upstream& upstream, Millis timeout, WriteAnswer write_answer);
+  Relay(http::Transaction& client, http::Upstream& upstream, Millis timeout, WriteAnswer write_answer);
 
   // `head` is the whole head of the request to the upstream, framed as the client's is. A `repeatable` request is sent
   // again when a pooled connection turns out to have been closed (RFC 9110 §9.2.2).
   enum class Again : std::uint8_t { never, repeatable };
-  Task<PassEnd> run(std::string head, Again again);
+  Task<RelayEnd> run(std::string head, Again again);
 
  private:
-  Task<PassEnd> relay();
-  Task<PassEnd> exchange_both_ways();
+  Task<RelayEnd> carry_answer();
+  Task<RelayEnd> exchange_both_ways();
 
   http::Transaction& client_;
   http::Upstream& upstream_;
