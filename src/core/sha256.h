@@ -13,7 +13,7 @@ namespace semel {
 
 Digest sha256(std::string_view bytes);
 
-// SHA-256 of tag, then of each part behind its length (64 bits, big-endian).
+// SHA-256 of the tag and then of the parts, each of them behind its length in bytes (64 bits, big-endian).
 Digest sha256_parts(std::string_view tag, std::initializer_list<std::string_view> parts);
 
 }  // namespace semel

@@ -2,13 +2,12 @@
 // Nothing is written before every call has been judged, and nothing is answered before that is durable.
 #include "store/batch.h"
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <expected>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,6 +16,7 @@
 
 #include "core/transition.h"
 #include "store/ledger.h"
+#include "store/recent_writes.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -28,10 +28,7 @@ namespace {
 // The changes of a batch by key: open addressing over positions in a vector, never more than half full.
 class Changes {
  public:
-  explicit Changes(std::size_t expected) {
-    list_.reserve(expected);
-    slots_.resize(std::bit_ceil(2 * expected + 2), none);
-  }
+  Changes() : slots_(slots_at_first, none) { list_.reserve(slots_at_first / 2); }
 
   Change* find(const Digest& id) {
     const std::uint32_t position = slots_[slot_of(id)];
@@ -48,6 +45,7 @@ class Changes {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
+  static constexpr std::size_t slots_at_first = 32;  // a power of two
 
   // Where `id` is, or would be: its bytes are a cryptographic hash already.
   [[nodiscard]] std::size_t slot_of(const Digest& id) const {
@@ -68,23 +66,34 @@ class Changes {
   std::vector<std::uint32_t> slots_;
 };
 
-// Judges calls one after the other against the ledger and the changes that the calls before have made.
-class Judge {
- public:
-  Judge(Ledger& ledger, Time now, std::size_t calls) : ledger_(ledger), now_(now), changes_(calls) {}
+void refuse(Call& call, const Error& error) {
+  std::visit([&](auto& request) { request.answer = std::unexpected(error); }, call.request);
+}
 
-  // Whether the answer holds only if the commit succeeds.
-  bool judge(Call& call) {
+}  // namespace
+
+class Batch::Judge {
+ public:
+  Judge(Ledger& ledger, RecentWrites* recent) : ledger_(ledger), recent_(recent) {}
+
+  void judge(Call& call, Time now) {
+    now_ = now;
     depends_ = false;
     std::visit([&](auto& request) { answer(call.key, request); }, call.request);
-    return depends_;
+    if (depends_) dependent_.push_back(&call);
   }
 
-  [[nodiscard]] std::span<const Change> changes() const { return changes_.list(); }
+  void commit() {
+    if (changes_.list().empty()) return;
+    const Result<void> committed = ledger_.commit(changes_.list());
+    if (committed && recent_ != nullptr) recent_->note(changes_.list());
+    if (committed) return;
+    for (Call* call : dependent_) refuse(*call, committed.error());
+  }
 
  private:
   void answer(const Key& key, ClaimCall& request) {
-    const Result<const Record*> stored = find(key.id);
+    const Result<const Record*> stored = find(key.id, request.absent_at);
     if (!stored) {
       request.answer = std::unexpected(stored.error());
       return;
@@ -162,12 +171,17 @@ class Judge {
   }
 
   // What the key holds for this call. Valid until the next find().
-  Result<const Record*> find(const Digest& id) {
+  Result<const Record*> find(const Digest& id, std::optional<std::uint64_t> absent_at = std::nullopt) {
     stored_.reset();
     found_ = changes_.find(id);
     if (found_ != nullptr) {
       depends_ = true;
       return found_->record ? &*found_->record : nullptr;
+    }
+    if (recent_ != nullptr && absent_at && recent_->unchanged_since(*absent_at, id)) return nullptr;
+    if (const Record* claim = recent_ == nullptr ? nullptr : recent_->claim(id); claim != nullptr) {
+      stored_ = *claim;
+      return &*stored_;
     }
     Result<std::optional<Record>> stored = ledger_.read(id);
     if (!stored) return std::unexpected(std::move(stored.error()));
@@ -188,30 +202,30 @@ class Judge {
   }
 
   Ledger& ledger_;
-  const Time now_;
+  RecentWrites* recent_;
+  Time now_;
   Changes changes_;
+  std::vector<Call*> dependent_;  // whose answers hold only if the commit succeeds
   Change* found_ = nullptr;       // of the last find(), if an earlier call changed the key
   std::optional<Record> stored_;  // of the last find(), if none did
   bool depends_ = false;
 };
 
-void refuse(Call& call, const Error& error) {
-  std::visit([&](auto& request) { request.answer = std::unexpected(error); }, call.request);
+Batch::Batch(Ledger& ledger, RecentWrites* recent) : judge_(std::make_unique<Judge>(ledger, recent)) {}
+Batch::~Batch() = default;
+
+void Batch::judge(Call& call, Time now) {
+  judge_->judge(call, now);
+}
+void Batch::commit() {
+  judge_->commit();
 }
 
-}  // namespace
-
-void run_batch(std::span<Call* const> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge) {
-  Judge judge(ledger, now, calls.size());
-  std::vector<Call*> dependent;
-  dependent.reserve(calls.size());
-  for (Call* call : calls) {
-    if (judge.judge(*call)) dependent.push_back(call);
-  }
-  if (!judge.changes().empty()) {
-    const Result<void> committed = ledger.commit(judge.changes());
-    if (!committed) std::ranges::for_each(dependent, [&](Call* call) { refuse(*call, committed.error()); });
-  }
+void run_batch(std::span<Call* const> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge,
+               RecentWrites* recent) {
+  Batch batch(ledger, recent);
+  for (Call* call : calls) batch.judge(*call, now);
+  batch.commit();
   acknowledge();
 }
 

@@ -6,11 +6,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <variant>
 
 #include "store/ledger.h"
+#include "store/recent_writes.h"
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
@@ -28,6 +33,7 @@ struct ClaimCall {
   Fingerprint fingerprint;
   Terms terms;
   Result<Claim> answer = std::unexpected(not_judged());
+  std::optional<std::uint64_t> absent_at = std::nullopt;  // version of RecentWrites before a read that found nothing
 };
 struct RenewCall {
   Fence fence;
@@ -53,7 +59,25 @@ struct Call {
   std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall> request;
 };
 
-// `acknowledge` is called once, after the commit, when every answer is filled in.
-void run_batch(std::span<Call* const> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge);
+// Judge any number of calls, then commit once. Until then no answer may be given to anybody.
+class Batch {
+ public:
+  // `recent` must have been told of every commit of the ledger since both were made; without one, the ledger is asked.
+  explicit Batch(Ledger& ledger, RecentWrites* recent = nullptr);
+  ~Batch();
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  void judge(Call& call, Time now);
+  void commit();
+
+ private:
+  class Judge;
+  std::unique_ptr<Judge> judge_;
+};
+
+// A batch of just these calls. `acknowledge` is called once, after the commit, when every answer is filled in.
+void run_batch(std::span<Call* const> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge,
+               RecentWrites* recent = nullptr);
 
 }  // namespace semel

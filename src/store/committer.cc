@@ -2,8 +2,11 @@
 #include "store/committer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <expected>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -16,12 +19,16 @@
 
 #include "store/batch.h"
 #include "store/ledger.h"
+#include "store/recent_writes.h"
 #include "store/store_clock.h"
 #include <semel/async.h>
+#include <semel/clock.h>
 #include <semel/result.h>
 
 namespace semel {
 namespace {
+
+constexpr std::size_t calls_max = 1024;  // of a batch that goes on taking more; bounds how long the first one waits
 
 // The callers on one executor, woken by one post. If it is destroyed unrun (its io_context is going away), the handlers
 // take their coroutines with them.
@@ -29,14 +36,24 @@ class Wake {
  public:
   explicit Wake(Executor executor) : executor_(std::move(executor)) {}
 
-  void add(Committer::Handler handler) { handlers_.push_back(std::move(handler)); }
+  void add(Committer::Waiting waiting) { callers_.push_back(std::move(waiting)); }
   [[nodiscard]] const Executor& executor() const { return executor_; }
 
+  // A caller may destroy its io_context as soon as it has its answer, so this thread must be done with post() first.
+  static void post(Wake wake) {
+    const Executor executor = wake.executor_;
+    const std::shared_ptr<std::atomic<bool>> posted = wake.posted_;
+    boost::asio::post(executor, std::move(wake));
+    posted->store(true);
+    posted->notify_one();
+  }
+
   void operator()() {
-    while (next_ < handlers_.size()) {
-      Committer::Handler handler = std::move(handlers_[next_++]);
+    posted_->wait(false);
+    while (next_ < callers_.size()) {
+      Committer::Waiting caller = std::move(callers_[next_++]);
       try {
-        std::move(handler)();
+        std::move(caller.resume)();
       } catch (...) {
         // The caller's own exception goes to whoever runs the io_context; the others are woken all the same.
         const Executor executor = executor_;
@@ -48,8 +65,9 @@ class Wake {
 
  private:
   Executor executor_;
-  std::vector<Committer::Handler> handlers_;
+  std::vector<Committer::Waiting> callers_;
   std::size_t next_ = 0;
+  std::shared_ptr<std::atomic<bool>> posted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 // One post per io_context: its thread is interrupted once per batch, not once per call.
@@ -59,18 +77,16 @@ void wake(std::vector<Committer::Waiting>& batch) {
     const Executor executor = waiting.work.get_executor();
     auto found = std::ranges::find(wakes, executor, &Wake::executor);
     if (found == wakes.end()) found = wakes.insert(found, Wake(executor));
-    found->add(std::move(waiting.resume));
+    found->add(std::move(waiting));
   }
-  for (Wake& each : wakes) {
-    const Executor executor = each.executor();
-    boost::asio::post(executor, std::move(each));
-  }
+  batch.clear();
+  for (Wake& each : wakes) Wake::post(std::move(each));
 }
 
 }  // namespace
 
-Committer::Committer(Ledger& ledger, const StoreClock& clock)
-    : ledger_(ledger), clock_(clock), thread_([this] { serve(); }) {}
+Committer::Committer(Ledger& ledger, RecentWrites& recent, const StoreClock& clock)
+    : ledger_(ledger), recent_(recent), clock_(clock), thread_([this] { serve(); }) {}
 
 Committer::~Committer() {
   {
@@ -96,30 +112,43 @@ Task<void> Committer::submit(Call& call) {
 }
 
 void Committer::serve() {
-  std::vector<Waiting> batch;
-  while (take(batch)) commit(batch);
+  std::vector<Waiting> calls;
+  while (wait(calls)) commit(calls);
   const Error closed{.code = Code::unavailable, .detail = "the store was closed before the call was judged"};
-  for (const Waiting& waiting : batch) {
+  for (const Waiting& waiting : calls) {
     std::visit([&](auto& request) { request.answer = std::unexpected(closed); }, waiting.call->request);
   }
-  wake(batch);
+  wake(calls);
 }
 
-// False when the store is being closed: then `batch` is what nobody will judge.
-bool Committer::take(std::vector<Waiting>& batch) {
-  batch.clear();
+// False when the store is being closed: then `calls` are those that nobody will judge.
+bool Committer::wait(std::vector<Waiting>& calls) {
+  calls.clear();
   std::unique_lock lock(mutex_);
   idle_ = waiting_.empty();
   wake_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
-  std::swap(batch, waiting_);
+  std::swap(calls, waiting_);
   return !closing_;
 }
 
-void Committer::commit(std::vector<Waiting>& batch) {
-  std::vector<Call*> calls;
-  calls.reserve(batch.size());
-  for (const Waiting& waiting : batch) calls.push_back(waiting.call);
-  run_batch(calls, ledger_, clock_.now(), [&] { wake(batch); });
+bool Committer::take_more(std::vector<Waiting>& calls) {
+  const std::scoped_lock lock(mutex_);
+  if (waiting_.empty()) return false;
+  std::ranges::move(waiting_, std::back_inserter(calls));
+  waiting_.clear();
+  return true;
+}
+
+// What arrives while the first calls are being judged still goes with them. Nothing is waited for.
+void Committer::commit(std::vector<Waiting>& calls) {
+  Batch batch(ledger_, &recent_);
+  std::size_t judged = 0;
+  do {
+    const Time now = clock_.now();
+    for (; judged < calls.size(); ++judged) batch.judge(*calls[judged].call, now);
+  } while (judged < calls_max && take_more(calls));
+  batch.commit();
+  wake(calls);
 }
 
 }  // namespace semel

@@ -18,6 +18,7 @@
 
 #include "store/batch.h"
 #include "store/ledger.h"
+#include "store/recent_writes.h"
 #include "store/store_clock.h"
 #include <semel/async.h>
 
@@ -35,7 +36,7 @@ class Committer {
     boost::asio::executor_work_guard<Executor> work;  // keeps the caller's io_context running
   };
 
-  Committer(Ledger& ledger, const StoreClock& clock);
+  Committer(Ledger& ledger, RecentWrites& recent, const StoreClock& clock);
   // Ends the batch that is under way; calls that still wait are answered with Code::unavailable.
   ~Committer();
   Committer(const Committer&) = delete;
@@ -46,10 +47,12 @@ class Committer {
 
  private:
   void serve();
-  bool take(std::vector<Waiting>& batch);
-  void commit(std::vector<Waiting>& batch);
+  bool wait(std::vector<Waiting>& calls);
+  bool take_more(std::vector<Waiting>& calls);
+  void commit(std::vector<Waiting>& calls);
 
   Ledger& ledger_;
+  RecentWrites& recent_;
   const StoreClock& clock_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -4,6 +4,7 @@
 // at once and costs the committer nothing. Everything that may change a record goes through the committer.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "core/transition.h"
 #include "store/batch.h"
 #include "store/committer.h"
+#include "store/recent_writes.h"
 #include "store/rocks_ledger.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -34,15 +36,14 @@ constexpr std::size_t sweep_chunk = 256;  // so that nobody waits long behind a 
 class EmbeddedStore : public Store {
  public:
   explicit EmbeddedStore(std::unique_ptr<RocksLedger> ledger)
-      : ledger_(std::move(ledger)), committer_(*ledger_, ledger_->clock()) {}
+      : ledger_(std::move(ledger)), committer_(*ledger_, recent_, ledger_->clock()) {}
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
-    std::optional<Result<Claim>> known = settled(key, fingerprint, terms);
-    if (known) co_return *std::move(known);
     Call call{.key = std::move(key), .request = {}};
     auto& request = call.request.emplace<ClaimCall>();
     request.fingerprint = fingerprint;
     request.terms = terms;
+    if (settled(call.key, request)) co_return std::move(request.answer);
     co_await committer_.submit(call);
     co_return std::move(request.answer);
   }
@@ -90,21 +91,29 @@ class EmbeddedStore : public Store {
   }
 
  private:
-  // The answer to a claim that changes nothing, if what is durable settles it. A lapsed lease does not: its renewal may
-  // be on its way to the disk.
-  std::optional<Result<Claim>> settled(const Key& key, const Fingerprint& fingerprint, const Terms& terms) {
+  // Answers a claim that changes nothing, if what is durable settles it. A lapsed lease does not: its renewal may be on
+  // its way to the disk.
+  bool settled(const Key& key, ClaimCall& request) {
+    const std::uint64_t version = recent_.version();
     Result<std::optional<Record>> read = ledger_->read(key.id);
-    if (!read) return std::unexpected(std::move(read.error()));
+    if (!read) {
+      request.answer = std::unexpected(std::move(read.error()));
+      return true;
+    }
     const std::optional<Record> stored = *std::move(read);
-    if (!stored) return std::nullopt;
+    if (!stored) {
+      request.absent_at = version;
+      return false;
+    }
     const Time now = ledger_->clock().now();
-    if (stored->state == State::running && now >= stored->lease_until) return std::nullopt;
-    ClaimStep step = step_claim(&*stored, key, fingerprint, terms, now);
-    if (step.store) return std::nullopt;
-    return std::move(step.answer);
+    if (stored->state == State::running && now >= stored->lease_until) return false;
+    ClaimStep step = step_claim(&*stored, key, request.fingerprint, request.terms, now);
+    if (!step.store) request.answer = std::move(step.answer);
+    return !step.store;
   }
 
   std::unique_ptr<RocksLedger> ledger_;
+  RecentWrites recent_;
   Committer committer_;
 };
 

@@ -5,7 +5,6 @@
 #include <expected>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>

@@ -6,13 +6,18 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/memtablerep.h>
 #include <rocksdb/options.h>
+#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
+
+#include <semel/key.h>
 
 namespace semel {
 namespace {
 
 constexpr std::size_t records_buffer_bytes = 32U << 20U;
+constexpr std::size_t records_buffer_buckets = 1U << 16U;
 constexpr std::size_t index_buffer_bytes = 8U << 20U;
 constexpr double filter_bits_per_key = 10;
 
@@ -71,8 +76,10 @@ rocksdb::ColumnFamilyOptions records_options(std::size_t cache_bytes, const rock
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.write_buffer_size = records_buffer_bytes;
   options.max_write_buffer_number = 3;
-  options.memtable_prefix_bloom_size_ratio = 0.05;
-  options.memtable_whole_key_filtering = true;
+  // Ids come in no order, so a sorted buffer costs a cache miss at every level; a hash table by the whole id costs one,
+  // and is sorted once, when it is flushed. The records are never read in order.
+  options.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(sizeof(Digest)));
+  options.memtable_factory.reset(rocksdb::NewHashLinkListRepFactory(records_buffer_buckets));
   // Ids and digests do not compress, and large bodies come compressed.
   options.compression = rocksdb::CompressionType::kNoCompression;
   options.compaction_filter = &filter;
@@ -89,6 +96,7 @@ rocksdb::ColumnFamilyOptions index_options() {
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.write_buffer_size = index_buffer_bytes;
+  options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(1));  // mostly at the end
   options.max_write_buffer_number = 3;
   options.compression = rocksdb::CompressionType::kNoCompression;
   return options;

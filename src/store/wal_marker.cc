@@ -56,16 +56,11 @@ std::string reason() {
   return std::generic_category().message(errno);
 }
 
-struct Log {
-  std::uint64_t number;
-  std::uint64_t bytes;
-};
-
 // What kind of store the folder looks like, from the names in it.
 struct Inventory {
   bool current = false;
-  bool data = false;         // files that only a store that was in use has
-  std::optional<Log> named;  // the log that was asked for
+  bool data = false;                       // files that only a store that was in use has
+  std::optional<std::uint64_t> log_bytes;  // the log that was asked for
   std::uint64_t newest_log = 0;
 };
 
@@ -90,7 +85,7 @@ Result<Inventory> look(const fs::path& folder, std::uint64_t wanted_log) {
     seen.newest_log = std::max(seen.newest_log, *number);
     if (*number != wanted_log) continue;
     const std::uintmax_t bytes = it->file_size(error);
-    if (!error) seen.named = Log{.number = *number, .bytes = bytes};
+    if (!error) seen.log_bytes = bytes;
   }
   if (error) return fail(Code::unavailable, "cannot read the folder " + folder.string() + ": " + error.message());
   return seen;
@@ -195,12 +190,13 @@ Result<void> WalMarker::verify() const {
   const Mark& last = *last_;
   if (!seen->current) return missing("the store's files are gone");
   const std::string log = "write-ahead log " + std::to_string(last.log);
-  if (seen->named && seen->named->bytes < last.log_bytes) {
-    return missing("the " + log + " has " + std::to_string(seen->named->bytes) + " bytes where " +
+  const std::optional<std::uint64_t> log_bytes = seen->log_bytes;
+  if (log_bytes && *log_bytes < last.log_bytes) {
+    return missing("the " + log + " has " + std::to_string(*log_bytes) + " bytes where " +
                    std::to_string(last.log_bytes) + " had been made durable");
   }
   // A later log alone is fine: the engine moved on after the mark was written, and verify_sequence() will tell.
-  if (!seen->named && seen->newest_log < last.log) return missing("the " + log + " is gone");
+  if (!log_bytes && seen->newest_log < last.log) return missing("the " + log + " is gone");
   return {};
 }
 

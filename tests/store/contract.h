@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include "store/backends.h"
+#include "store/crew.h"
 #include "support/virtual_clock.h"
 #include <semel/clock.h>
 #include <semel/store.h>
@@ -62,6 +63,9 @@ class StoreContract : public testing::TestWithParam<Backend> {
   // Destroys the store and opens it again.
   void reopen();
 
+  // In this order: the store must go before the io_contexts that it answers on, and before its place.
+  boost::asio::io_context context_{1};
+  Crew crew_;
   VirtualClock virtual_clock_;
   std::unique_ptr<Clock> real_clock_;
   std::unique_ptr<Place> place_;
@@ -70,7 +74,6 @@ class StoreContract : public testing::TestWithParam<Backend> {
  private:
   Clock& clock();
 
-  boost::asio::io_context context_{1};
   std::uint64_t keys_ = 0;
   std::uint64_t owners_ = 1'000;
 };

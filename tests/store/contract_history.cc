@@ -18,7 +18,6 @@
 #include <gtest/gtest.h>
 
 #include "store/contract.h"
-#include "store/crew.h"
 #include "store/history.h"
 
 namespace semel::test {
@@ -146,7 +145,7 @@ TEST_P(StoreContract, RandomHistoriesAreFaithful) {
   play.subjects = &subjects;
   play.calls_max = 40'000;
 
-  on_threads(4, [&](std::size_t thread, boost::asio::io_context& context) {
+  crew_.run(4, [&](std::size_t thread, boost::asio::io_context& context) {
     for (std::size_t lane = 0; lane < 16; ++lane) start(context, play_on(&play, (thread * 100) + lane));
     context.run();
   });

@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include "store/contract.h"
-#include "store/crew.h"
 
 namespace semel::test {
 namespace {
@@ -61,17 +60,19 @@ class Contest {
   static constexpr std::size_t lanes = 16;
   static constexpr std::size_t claimers = threads * lanes;
 
-  // Every claimer of every thread claims each of `keys`, all of them one key at a time.
-  static std::vector<std::vector<Heard>> hold(Store& store, const std::vector<Key>& keys, Terms terms) {
+  // Every claimer of every thread claims each of `keys`, all of them one key at a time. To take over, all of them must
+  // bring the same request; otherwise each brings its own.
+  static std::vector<std::vector<Heard>> hold(Crew& crew, Store& store, const std::vector<Key>& keys, Terms terms) {
     std::vector<std::vector<Heard>> heard(keys.size(), std::vector<Heard>(claimers));
     std::barrier together(threads);
-    on_threads(threads, [&](std::size_t thread, boost::asio::io_context& context) {
+    crew.run(threads, [&](std::size_t thread, boost::asio::io_context& context) {
       for (std::size_t round = 0; round < keys.size(); ++round) {
         for (std::size_t lane = 0; lane < lanes; ++lane) {
           const std::size_t claimer = (thread * lanes) + lane;
           Terms mine = terms;
           mine.owner = (round * claimers) + claimer + 1;
-          start(context, compete(&store, keys[round], fingerprint_of(claimer), mine, &heard[round][claimer]));
+          const Fingerprint fingerprint = fingerprint_of(terms.lapsed == Lapsed::taken_over ? 1 : claimer);
+          start(context, compete(&store, keys[round], fingerprint, mine, &heard[round][claimer]));
         }
         together.arrive_and_wait();
         context.restart();
@@ -86,7 +87,7 @@ class Contest {
 TEST_P(StoreContract, GrantsAFreshKeyToOneOf64ConcurrentClaimers) {
   std::vector<Key> keys;
   for (int round = 0; round < 1'000; ++round) keys.push_back(fresh_key());
-  for (const auto& heard : Contest::hold(*store_, keys, terms())) expect_one_winner(heard, 1);
+  for (const auto& heard : Contest::hold(crew_, *store_, keys, terms())) expect_one_winner(heard, 1);
 }
 
 // A lapsed claim is taken over by exactly one of 64 who see it lapse.
@@ -100,7 +101,7 @@ TEST_P(StoreContract, LetsOneOf64TakeALapsedClaimOver) {
     take(keys.back(), brief_terms);
   }
   outlast(brief());
-  for (const auto& heard : Contest::hold(*store_, keys, terms(Lapsed::taken_over))) expect_one_winner(heard, 2);
+  for (const auto& heard : Contest::hold(crew_, *store_, keys, terms(Lapsed::taken_over))) expect_one_winner(heard, 2);
 }
 
 // A key that expires is granted anew to exactly one of 64.
@@ -114,7 +115,7 @@ TEST_P(StoreContract, GrantsAnExpiredKeyToOneOf64) {
     ASSERT_EQ(said(complete(keys.back(), take(keys.back(), brief_terms).fence, answer_of("old"))), "ok");
   }
   outlast(brief());
-  for (const auto& heard : Contest::hold(*store_, keys, terms())) expect_one_winner(heard, 1);
+  for (const auto& heard : Contest::hold(crew_, *store_, keys, terms())) expect_one_winner(heard, 1);
 }
 
 // 64 callers that share one owner are one caller repeating itself: all get the one fence.
@@ -122,7 +123,7 @@ TEST_P(StoreContract, GivesOneFenceToOneOwnerAskingConcurrently) {
   const Key key = fresh_key();
   const Terms mine = terms();
   std::vector<Heard> heard(Contest::claimers);
-  on_threads(Contest::threads, [&](std::size_t thread, boost::asio::io_context& context) {
+  crew_.run(Contest::threads, [&](std::size_t thread, boost::asio::io_context& context) {
     for (std::size_t lane = 0; lane < Contest::lanes; ++lane) {
       start(context, compete(store_.get(), key, fingerprint_of(1), mine, &heard[(thread * Contest::lanes) + lane]));
     }
@@ -155,12 +156,12 @@ TEST_P(ExactContract, EitherTheHolderCompletesOrSomebodyTakesOver) {
     std::vector<Heard> heard(6);
     const std::uint64_t spin = random() % 2'000;
     std::barrier together(3);
-    on_threads(3, [&](std::size_t thread, boost::asio::io_context& context) {
+    crew_.run(3, [&](std::size_t thread, boost::asio::io_context& context) {
       if (thread == 0) start(context, finish(store_.get(), key, granted.fence, &finished));
       for (std::size_t lane = 0; thread == 1 && lane < heard.size(); ++lane) {
         Terms one = others;
         one.owner = 100'000 + lane;
-        start(context, compete(store_.get(), key, fingerprint_of(lane), one, &heard[lane]));
+        start(context, compete(store_.get(), key, fingerprint_of(1), one, &heard[lane]));
       }
       together.arrive_and_wait();
       std::atomic<std::uint64_t> count = 0;

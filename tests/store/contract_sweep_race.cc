@@ -19,7 +19,6 @@
 #include <gtest/gtest.h>
 
 #include "store/contract.h"
-#include "store/crew.h"
 
 namespace semel::test {
 namespace {
@@ -113,7 +112,7 @@ TEST_P(StoreContract, NobodyRunsWithoutAClaimWhileSweepsRun) {
   constexpr std::size_t threads = 4;
   constexpr std::size_t lanes = 16;
 
-  on_threads(threads, [&](std::size_t thread, boost::asio::io_context& context) {
+  crew_.run(threads, [&](std::size_t thread, boost::asio::io_context& context) {
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       start(context, claim_on(&race, (thread * lanes) + lane));
     }

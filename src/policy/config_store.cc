@@ -1,0 +1,185 @@
+// [store] and [limits].
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "policy/ascii.h"
+#include "policy/config.h"
+#include "policy/config_sections.h"
+#include "policy/document.h"
+#include "policy/nearest.h"
+#include "policy/read_values.h"
+#include "policy/secret.h"
+#include "policy/table_reader.h"
+#include <semel/clock.h>
+
+namespace semel {
+namespace {
+
+constexpr std::uint64_t one_gib = 1ULL << 30U;
+
+using Scheme = std::pair<std::string_view, StoreKind>;
+constexpr std::array schemes{Scheme{"embedded:", StoreKind::embedded},
+                             Scheme{"memory:", StoreKind::memory},
+                             Scheme{"postgres://", StoreKind::postgres},
+                             Scheme{"postgresql://", StoreKind::postgres},
+                             Scheme{"redis://", StoreKind::redis},
+                             Scheme{"rediss://", StoreKind::redis},
+                             Scheme{"redis+cluster://", StoreKind::redis_cluster}};
+
+const Scheme* scheme_of(std::string_view url) {
+  const auto* const found = std::ranges::find_if(schemes, [&](const Scheme& s) { return url.starts_with(s.first); });
+  return found == schemes.end() ? nullptr : found;
+}
+
+// What is wrong with an address of a store; never repeats it, since it may hold a password.
+std::string_view fault_of_url(std::string_view url) {
+  const Scheme* const scheme = scheme_of(url);
+  if (scheme == nullptr) {
+    return "url must begin with embedded:, memory:, postgres://, redis:// or redis+cluster://";
+  }
+  const std::string_view rest = url.substr(scheme->first.size());
+  if (scheme->second == StoreKind::memory) return rest.empty() ? "" : "nothing follows memory:";
+  if (rest.empty()) {
+    return scheme->second == StoreKind::embedded ? "url names no folder behind embedded:"
+                                                 : "url names no server behind its //";
+  }
+  return {};
+}
+
+std::string suggested_scheme(std::string_view url) {
+  std::vector<std::string_view> names;
+  names.reserve(schemes.size());
+  for (const Scheme& scheme : schemes) names.push_back(scheme.first);
+  const std::size_t end = std::min(url.find(':'), url.size());
+  const std::string_view written = url.substr(0, url.substr(end).starts_with("://") ? end + 3 : end + 1);
+  return std::string(nearest(written, names).value_or(std::string_view{}));
+}
+
+bool holds_password(std::string_view url) {
+  const std::size_t begin = url.find("//");
+  if (begin == std::string_view::npos) return false;
+  const std::string_view authority = url.substr(begin + 2, url.find('/', begin + 2) - begin - 2);
+  const std::size_t user_end = authority.rfind('@');
+  return user_end != std::string_view::npos && authority.substr(0, user_end).find(':') != std::string_view::npos;
+}
+
+// Returns the kind of the store at `value` and adds its address to `urls`.
+std::optional<StoreKind> read_url(TableReader& table, const Node& value, std::vector<Secret>& urls) {
+  auto url = resolve(table, "url", value, Literal::fine);
+  if (!url) return std::nullopt;
+  const std::string& text = url->reveal();
+  if (const std::string_view fault = fault_of_url(text); !fault.empty()) {
+    table.reject("url", value.at, fault, suggested_scheme(text));
+    return std::nullopt;
+  }
+  if (value.text == text && holds_password(text)) {
+    table.reading().report.warning(value.at, "url holds a password; use env:NAME or file:PATH");
+  }
+  const StoreKind kind = scheme_of(text)->second;
+  urls.push_back(std::move(*url));
+  return kind;
+}
+
+void read_urls(TableReader& table, StoreConfig& store) {
+  const std::string before = toml_string(store.urls.front().reveal());
+  const Node* const value = table.find("url");
+  std::vector<Secret> urls;
+  std::optional<StoreKind> kind;
+  for (const Node* item : one_or_more(table, "url", value)) {
+    const auto found = read_url(table, *item, urls);
+    if (!found) continue;
+    if (kind && *kind != *found) table.reject("url", item->at, "all addresses of a store are of one kind");
+    kind = found;
+  }
+  if (urls.size() > 1 && kind != StoreKind::postgres) {
+    table.reject("url", value->at, "only a PostgreSQL store has several addresses (shards)");
+  }
+  if (kind && table.good("url")) {
+    store.kind = *kind;
+    store.urls = std::move(urls);
+  }
+  const bool open = store.kind == StoreKind::embedded || store.kind == StoreKind::memory;
+  table.record("url", before, open ? toml_string(store.urls.front().reveal()) : "[secret]");
+  if (store.kind == StoreKind::memory) {
+    table.warn("url", "memory: forgets every key when the process ends, so requests may run again; for tests only");
+  }
+}
+
+std::optional<Secret> decoded_key(const std::string& text) {
+  if (text.size() != 64 || !std::ranges::all_of(text, is_hex_digit)) return std::nullopt;
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    bytes.push_back(static_cast<char>(hex_value(text[i]) * 16 + hex_value(text[i + 1])));
+  }
+  return Secret(std::move(bytes));
+}
+
+void read_encryption_keys(TableReader& table, StoreConfig& store) {
+  read_secrets(table, "encryption_keys", store.encryption_keys);
+  for (Secret& key : store.encryption_keys) {
+    if (auto decoded = decoded_key(key.reveal())) {
+      key = std::move(*decoded);
+    } else {
+      table.reject("encryption_keys", table.at("encryption_keys"),
+                   "each of encryption_keys is 64 hexadecimal digits (32 bytes), as from `openssl rand -hex 32`");
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view embedded_path(const StoreConfig& store) {
+  return std::string_view(store.urls.front().reveal()).substr(std::string_view("embedded:").size());
+}
+
+void read_store(Reading& reading, const Node* node, StoreConfig& store) {
+  TableReader table(reading, node, "store");
+  read_urls(table, store);
+  read_encryption_keys(table, store);
+  read_bytes(table, "free_bytes_min", store.free_bytes_min, {.min = 0, .max = 1024 * one_gib});
+  read_bytes(table, "cache_bytes", store.cache_bytes, {.min = 0, .max = 1024 * one_gib});
+  table.finish();
+}
+
+void read_limits(Reading& reading, const Node* node, LimitsConfig& limits) {
+  TableReader table(reading, node, "limits");
+  read_bytes(table, "body_bytes", limits.body_bytes, {.min = 0, .max = one_gib});
+  read_bytes(table, "target_bytes", limits.target_bytes, {.min = 64, .max = 1U << 20U});
+  read_bytes(table, "header_bytes", limits.header_bytes, {.min = 1024, .max = 16U << 20U});
+  read_bytes(table, "header_line_bytes", limits.header_line_bytes, {.min = 64, .max = 16U << 20U});
+  read_count(table, "header_fields", limits.header_fields, {.min = 1, .max = 10'000});
+  read_bytes(table, "response_bytes", limits.response_bytes, {.min = 1, .max = one_gib});
+  read_bytes(table, "store_body_max", limits.store_body_max, {.min = 0, .max = one_gib});
+  read_bytes(table, "replay_cache_bytes", limits.replay_cache_bytes, {.min = 0, .max = 1024 * one_gib});
+  read_count(table, "connections", limits.connections, {.min = 1, .max = 1'000'000});
+  read_count(table, "connections_per_ip", limits.connections_per_ip, {.min = 0, .max = 1'000'000});
+  read_count(table, "waiters", limits.waiters, {.min = 0, .max = 1'000'000});
+  const Range<Millis> any_wait{.min = Millis{1}, .max = one_day};
+  read_duration(table, "header_timeout", limits.header_timeout, any_wait);
+  read_duration(table, "body_timeout", limits.body_timeout, any_wait);
+  read_duration(table, "idle_timeout", limits.idle_timeout, any_wait);
+  read_duration(table, "write_timeout", limits.write_timeout, any_wait);
+  read_duration(table, "store_timeout", limits.store_timeout, any_wait);
+  read_duration(table, "drain_timeout", limits.drain_timeout, any_wait);
+  const bool bodies = table.good("store_body_max") && table.good("response_bytes");
+  if (bodies && limits.store_body_max > limits.response_bytes) {
+    table.reject("store_body_max", table.at("store_body_max"),
+                 "store_body_max is over response_bytes, so no body of that size ever gets as far");
+  }
+  const bool headers = table.good("header_line_bytes") && table.good("header_bytes");
+  if (headers && limits.header_line_bytes > limits.header_bytes) {
+    table.reject("header_line_bytes", table.at("header_line_bytes"), "header_line_bytes is over header_bytes");
+  }
+  table.finish();
+}
+
+}  // namespace semel

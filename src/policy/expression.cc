@@ -1,0 +1,164 @@
+// The reader of expressions: text between braces is a part, everything else is literal.
+#include "policy/expression.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+#include "policy/ascii.h"
+#include "policy/fault.h"
+#include "policy/fields.h"
+#include "policy/nearest.h"
+#include <semel/fingerprint.h>
+
+namespace semel {
+namespace {
+
+constexpr std::size_t expression_bytes_max = 1024;
+constexpr std::size_t parts_max = 32;
+
+struct Word {
+  std::string_view name;
+  PartKind kind;
+  bool takes_name;
+};
+
+constexpr std::array words{Word{"header", PartKind::header, true}, Word{"cookie", PartKind::cookie, true},
+                           Word{"query", PartKind::query, true},   Word{"json", PartKind::json, true},
+                           Word{"path", PartKind::path, false},    Word{"method", PartKind::method, false},
+                           Word{"ip", PartKind::ip, false},        Word{"key", PartKind::key, false}};
+
+const Word* find_word(std::string_view name) {
+  const auto* const found = std::ranges::find(words, name, &Word::name);
+  return found == words.end() ? nullptr : found;
+}
+
+std::string suggest_word(std::string_view name, std::string_view rest) {
+  std::vector<std::string_view> names;
+  names.reserve(words.size());
+  for (const Word& word : words) names.push_back(word.name);
+  const auto near = nearest(name, names);
+  return near ? fmt::format("{{{}{}}}", *near, rest) : std::string{};
+}
+
+// Between the braces. Offsets count from the opening brace.
+Parsed<Part> parse_part(std::string_view inside, ExpressionUse use) {
+  const std::string_view whole = inside;
+  Part part;
+  part.optional = inside.ends_with('?');
+  if (part.optional) inside.remove_suffix(1);
+  const std::size_t colon = std::min(inside.find(':'), inside.size());
+  const std::string_view kind = inside.substr(0, colon);
+  const bool has_name = colon < inside.size();
+  part.text = std::string(has_name ? inside.substr(colon + 1) : std::string_view{});
+  if (kind.empty()) return fault("a part in braces begins with its kind, such as {header:X}; {{ is a brace");
+  const Word* const word = find_word(kind);
+  if (word == nullptr) {
+    return fault(
+        fmt::format("there is no part {{{}}}; there are header:, cookie:, query:, json:, path, method and ip", kind),
+        suggest_word(kind, whole.substr(colon)), 1);
+  }
+  part.kind = word->kind;
+  if (word->kind == PartKind::key && use != ExpressionUse::target) {
+    return fault("{key} is known only in a probe; here it would have to name itself", {}, 1);
+  }
+  if (!word->takes_name) {
+    if (has_name) return fault(fmt::format("{{{}}} takes no name", kind), fmt::format("{{{}}}", kind), colon + 1);
+    if (part.optional) {
+      return fault(fmt::format("{{{}}} is always there", kind), fmt::format("{{{}}}", kind), inside.size() + 1);
+    }
+    return part;
+  }
+  const std::size_t name_offset = std::min(colon, inside.size()) + 2;
+  if (part.text.empty()) {
+    const std::string_view example = part.kind == PartKind::json ? "/pointer" : "NAME";
+    return fault(fmt::format("{{{}}} needs a name: {{{}:{}}}", kind, kind, example), {}, 1);
+  }
+  if (part.kind == PartKind::json) {
+    const auto pointers = IgnoreList::parse({part.text});
+    if (!pointers) {
+      const bool no_slash = !part.text.starts_with('/');
+      return fault(fmt::format("\"{}\" is not a JSON pointer (RFC 6901)", part.text),
+                   no_slash ? fmt::format("{{json:/{}}}", part.text) : std::string{}, name_offset);
+    }
+    part.pointer = pointers->paths().front();
+  } else if (part.kind != PartKind::query && !is_field_name(part.text)) {
+    return fault(fmt::format("\"{}\" is not the name of a {}", part.text, kind), {}, name_offset);
+  }
+  return part;
+}
+
+bool may_stand_in_target(char c) {
+  return c > ' ' && c <= '~' && c != '#' && c != '\\';
+}
+
+Parsed<Expression> check_target(Expression expression) {
+  for (std::size_t i = 0; i < expression.text.size(); ++i) {
+    if (!may_stand_in_target(expression.text[i])) {
+      return fault("a target holds only visible ASCII characters, and neither `#` nor a backslash", {}, i);
+    }
+  }
+  if (!expression.text.starts_with('/')) {
+    return fault("a target begins with a slash", fmt::format("/{}", expression.text));
+  }
+  return expression;
+}
+
+}  // namespace
+
+std::string part_text(const Part& part) {
+  if (part.kind == PartKind::literal) return part.text;
+  const auto* const word = std::ranges::find(words, part.kind, &Word::kind);
+  return fmt::format("{{{}{}{}{}}}", word->name, word->takes_name ? ":" : "", part.text, part.optional ? "?" : "");
+}
+
+bool Expression::has(PartKind kind) const {
+  return std::ranges::find(parts, kind, &Part::kind) != parts.end();
+}
+
+Parsed<Expression> parse_expression(std::string_view text, ExpressionUse use) {
+  if (text.size() > expression_bytes_max) return fault("an expression is at most 1024 bytes long");
+  Expression expression{.text = std::string(text), .parts = {}};
+  const auto literal = [&]() -> std::string& {
+    if (expression.parts.empty() || expression.parts.back().kind != PartKind::literal) expression.parts.emplace_back();
+    return expression.parts.back().text;
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (is_control(c)) return fault("an expression holds no control characters", {}, i);
+    const bool brace = c == '{' || c == '}';
+    if (!brace || (i + 1 < text.size() && text[i + 1] == c)) {
+      literal().push_back(c);
+      i += brace ? 2 : 1;
+      continue;
+    }
+    if (c == '}') return fault("a `}` closes nothing; }} is a brace", {}, i);
+    const std::size_t end = text.find_first_of("{}", i + 1);
+    if (end == std::string_view::npos || text[end] == '{') return fault("this `{` is never closed", {}, i);
+    auto part = parse_part(text.substr(i + 1, end - i - 1), use);
+    if (!part) {
+      part.error().offset += i;
+      return std::unexpected(std::move(part).error());
+    }
+    expression.parts.push_back(std::move(*part));
+    i = end + 1;
+  }
+  if (expression.parts.size() > parts_max) return fault("an expression has at most 32 parts");
+  return use == ExpressionUse::target ? check_target(std::move(expression)) : expression;
+}
+
+Expression expression(std::string_view text) {
+  auto parsed = parse_expression(text);
+  check(parsed.has_value(), "an expression in the code is right");
+  return std::move(*parsed);
+}
+
+}  // namespace semel

@@ -1,0 +1,72 @@
+// Expressions say which parts of a request make up a key, a scope or the target of a probe.
+//
+//   {header:X} {cookie:X} {query:x} {json:/pointer} {path} {method} {ip}   and literal text between them
+//
+// A part that is missing, or there but empty, is an error that names it. Written with a question mark, {header:X?}, it
+// may be either: absent and empty are then two values of their own. `{{` and `}}` are braces. docs/configuration.md has
+// the rules in full. An expression is parsed once, when the configuration is read.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/fault.h"
+#include "policy/request_view.h"
+
+namespace semel {
+
+enum class PartKind : std::uint8_t { literal, header, cookie, query, json, path, method, ip, key };
+
+struct Part {
+  PartKind kind = PartKind::literal;
+  std::string text;                  // of a literal, or the name behind the colon
+  std::vector<std::string> pointer;  // of {json:}: unescaped reference tokens
+  bool optional = false;
+
+  friend bool operator==(const Part&, const Part&) = default;
+};
+
+// As it is written: `{header:X?}`, or the literal itself.
+std::string part_text(const Part& part);
+
+struct Expression {
+  std::string text;
+  std::vector<Part> parts;
+
+  [[nodiscard]] bool has(PartKind kind) const;
+  [[nodiscard]] bool is_single(PartKind kind) const { return parts.size() == 1 && parts.front().kind == kind; }
+};
+
+enum class ExpressionUse : std::uint8_t {
+  identity,  // a key or a scope
+  target,    // of a probe, where {key} is known too
+};
+
+Parsed<Expression> parse_expression(std::string_view text, ExpressionUse use = ExpressionUse::identity);
+
+// Of text that is known to be right: a default in the code.
+Expression expression(std::string_view text);
+
+struct PartError {
+  enum class Kind : std::uint8_t {
+    missing,
+    empty,
+    invalid,  // there, but not usable: sent twice, a bad percent sign, two members of one name
+  };
+  Kind kind = Kind::missing;
+  std::string part;    // as written in the expression
+  std::string detail;  // a sentence that names the part and never quotes its value
+};
+
+// The values of the parts, joined so that two different lists of values never give the same string. One value that is
+// present stands as it is; see join_values().
+std::expected<std::string, PartError> evaluate(const Expression& expression, const RequestView& request);
+
+// An origin-form target: literals as written, the values of the other parts percent-encoded.
+std::expected<std::string, PartError> render_target(const Expression& expression, const RequestView& request,
+                                                    std::string_view key);
+
+}  // namespace semel

@@ -1,0 +1,37 @@
+// Header fields: which may be written, which belong to one connection only, which are not replayed.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/field_view.h"
+#include "policy/request_view.h"
+namespace semel {
+
+bool is_field_name(std::string_view name);  // a token, RFC 9110 §5.6.2
+
+// No control characters but tabs inside, and no white space at the ends. Bytes above 0x7f pass, as RFC 9110 lets them.
+bool is_field_value(std::string_view value);
+
+// Fields that end at this hop (RFC 9110 §7.6.1) and those that frame the message: whoever writes the next message makes
+// its own.
+bool is_hop_by_hop(std::string_view name);
+bool is_framing(std::string_view name);
+
+// Not replayed unless the route lists them: Set-Cookie, Date and the authentication fields. They speak to one caller at
+// one moment.
+bool is_personal(std::string_view name);
+
+// The names in the Connection fields, which end at this hop too.
+std::vector<std::string_view> named_by_connection(std::span<const FieldView> fields);
+
+bool contains_name(std::span<const std::string_view> names, std::string_view name);
+bool contains_name(std::span<const std::string> names, std::string_view name);
+
+// Where fields are written to, one by one.
+using FieldSink = std::function<void(std::string_view name, std::string_view value)>;
+
+}  // namespace semel

@@ -1,0 +1,97 @@
+#include "policy/forward.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/field_view.h"
+#include "policy/ascii.h"
+#include "policy/config.h"
+#include "policy/expression.h"
+#include "policy/fields.h"
+#include "policy/request_view.h"
+
+namespace semel {
+namespace {
+
+constexpr std::string_view via_field = "Via";
+constexpr std::string_view for_field = "X-Forwarded-For";
+constexpr std::string_view proto_field = "X-Forwarded-Proto";
+constexpr std::string_view host_field_name = "X-Forwarded-Host";
+
+// Written anew below, or not ours to pass on.
+constexpr std::array<std::string_view, 5> rewritten{"Host", "Expect", attempt_field, via_field, for_field};
+constexpr std::array<std::string_view, 3> of_the_way{proto_field, host_field_name, "Forwarded"};
+
+// Fields that every guarded request means something by.
+constexpr std::array<std::string_view, 8> meaningful{"Host",   "Content-Length",  "Content-Type", "Authorization",
+                                                     "Cookie", "Idempotency-Key", "Signature",    "Signature-Input"};
+
+// The lines of a list field as one, with `last` behind them.
+std::string appended(std::vector<std::string_view> lines, std::string_view last) {
+  std::erase_if(lines, [](std::string_view line) { return trimmed(line).empty(); });
+  lines.push_back(last);
+  return fmt::format("{}", fmt::join(lines, ", "));
+}
+
+bool names_header(const Expression& expression, std::string_view name) {
+  return std::ranges::any_of(expression.parts, [&](const Part& part) {
+    return part.kind == PartKind::header && equal_ignoring_case(part.text, name);
+  });
+}
+
+}  // namespace
+
+void to_upstream(const RequestView& request, const Hop& hop, std::string_view host,
+                 std::optional<std::uint64_t> attempt, const FieldSink& sink) {
+  const bool keep_the_way = hop.forwarded == Forwarded::append;
+  const std::vector<std::string_view> connection = named_by_connection(request.fields);
+  sink("Host", host);
+  for (const FieldView& field : request.fields) {
+    if (!is_field_name(field.name) || !is_field_value(field.value)) continue;
+    if (is_hop_by_hop(field.name) || is_framing(field.name) || contains_name(connection, field.name)) continue;
+    if (contains_name(rewritten, field.name)) continue;
+    if (!keep_the_way && contains_name(of_the_way, field.name)) continue;
+    sink(field.name, field.value);
+  }
+  const auto came = [&](std::string_view name) { return lines_of(request.fields, name); };
+  sink(via_field, appended(came(via_field), fmt::format("{} {}", hop.version, hop.via)));
+  sink(for_field, keep_the_way ? appended(came(for_field), request.ip) : std::string(request.ip));
+  if (!keep_the_way || came(proto_field).empty()) sink(proto_field, hop.scheme);
+  if (!keep_the_way || came(host_field_name).empty()) sink(host_field_name, hop.host);
+  if (attempt) sink(attempt_field, std::to_string(*attempt));
+}
+
+std::optional<std::string> dropped_by_request(std::span<const FieldView> fields, const Route& route) {
+  for (const std::string_view name : named_by_connection(fields)) {
+    const bool identifies = names_header(route.key_from, name) || names_header(route.scope, name);
+    if (identifies || contains_name(meaningful, name)) return std::string(name);
+  }
+  return std::nullopt;
+}
+
+bool goes_in_circles(std::span<const FieldView> fields, std::string_view via) {
+  for (std::string_view line : lines_of(fields, via_field)) {
+    while (!line.empty()) {
+      const std::size_t end = std::min(line.find(','), line.size());
+      // `1.1 name (comment)` or `HTTP/1.1 name`
+      std::string_view entry = trimmed(line.substr(0, end));
+      entry.remove_prefix(std::min(entry.size(), entry.find(' ')));
+      entry = trimmed(entry);
+      if (equal_ignoring_case(entry.substr(0, entry.find(' ')), via)) return true;
+      line.remove_prefix(std::min(line.size(), end + 1));
+    }
+  }
+  return false;
+}
+
+}  // namespace semel

@@ -1,0 +1,45 @@
+// The fields of a request on its way to the upstream.
+//
+// The caller's fields go on as they came, key and trace fields among them, but for those that end at this hop, Expect,
+// and Idempotency-Attempt, which only we may set. Added are Host, Via, X-Forwarded-For, -Proto and -Host, and for a
+// guarded request Idempotency-Attempt. Framing is left to whoever writes the message.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/field_view.h"
+#include "policy/config.h"
+#include "policy/fields.h"
+#include "policy/request_view.h"
+
+namespace semel {
+
+inline constexpr std::string_view attempt_field = "Idempotency-Attempt";
+
+// How the request reached us.
+struct Hop {
+  std::string_view scheme;           // "http" or "https"
+  std::string_view host;             // what the caller called us: its Host field or the authority of its target
+  std::string_view version = "1.1";  // of HTTP
+  std::string_view via;              // our name
+  Forwarded forwarded = Forwarded::append;
+};
+
+// `host` is the Host field to send. `attempt` is the fence's number; nothing if the request is not guarded.
+// With `append`, X-Forwarded-For grows by the peer, and -Proto and -Host stay if the proxy before us set them. With
+// `replace`, whatever the request says of its way is dropped, RFC 7239's Forwarded too.
+void to_upstream(const RequestView& request, const Hop& hop, std::string_view host,
+                 std::optional<std::uint64_t> attempt, const FieldSink& sink);
+
+// The name of a field that the request asks us to drop (`Connection: Authorization`) and that decides what the request
+// means: the key, what the scope is made of, Host, Content-Length, signatures. Such a request is refused (400).
+std::optional<std::string> dropped_by_request(std::span<const FieldView> fields, const Route& route);
+
+// Whether the request has been through a gateway of this name already.
+bool goes_in_circles(std::span<const FieldView> fields, std::string_view via);
+
+}  // namespace semel

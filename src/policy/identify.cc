@@ -1,0 +1,92 @@
+#include "policy/identify.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "core/sha256.h"
+#include "policy/config.h"
+#include "policy/expression.h"
+#include "policy/request_view.h"
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/problem.h>
+#include <semel/result.h>
+
+namespace semel {
+namespace {
+
+struct NoKey {
+  std::string detail;
+};
+struct BadKey {
+  std::string detail;
+};
+using KeyText = std::variant<std::string, NoKey, BadKey>;
+
+KeyText key_of_header(const std::string& name, const RequestView& request) {
+  const auto lines = lines_of(request.fields, name);
+  if (lines.empty()) return NoKey{};
+  auto text = parse_key_text(lines);
+  if (!text) return BadKey{std::move(text).error().detail};
+  return std::move(*text);
+}
+
+bool is_printable(char c) {
+  return c >= ' ' && c <= '~';
+}
+
+std::string hashed(std::string_view joined) {
+  std::string text(1, '\x01');
+  for (const std::uint8_t byte : sha256_parts("semel composed key v1", {joined})) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+KeyText key_of(const Expression& key_from, const RequestView& request) {
+  if (key_from.is_single(PartKind::header)) return key_of_header(key_from.parts.front().text, request);
+  auto joined = evaluate(key_from, request);
+  if (!joined) {
+    PartError& error = joined.error();
+    if (error.kind == PartError::Kind::missing) return NoKey{std::move(error.detail)};
+    return BadKey{std::move(error.detail)};
+  }
+  if (key_from.parts.size() > 1) return hashed(*joined);
+  if (joined->size() > key_text_bytes_max || !std::ranges::all_of(*joined, is_printable)) {
+    return BadKey{fmt::format("{} is not 1 to 255 printable ASCII characters.", key_from.text)};
+  }
+  return std::move(*joined);
+}
+
+Refusal refuse(ProblemType type, std::string_view why) {
+  const Problem what = problem(type);
+  if (why.empty()) return {.problem = what, .detail = {}};
+  return {.problem = what, .detail = fmt::format("{} {}", detail(what), why)};
+}
+
+}  // namespace
+
+Identified identify(const Route& route, const RequestView& request) {
+  KeyText text = key_of(route.key_from, request);
+  if (const auto* const none = std::get_if<NoKey>(&text)) {
+    if (route.key == KeyMode::optional) return Keyless{};
+    return refuse(ProblemType::key_missing, none->detail);
+  }
+  if (const auto* const bad = std::get_if<BadKey>(&text)) return refuse(ProblemType::key_invalid, bad->detail);
+  const auto scope = evaluate(route.scope, request);
+  if (!scope) return refuse(ProblemType::scope_missing, scope.error().detail);
+  auto& key_text = std::get<std::string>(text);
+  auto key = make_key(route.space, *scope, key_text);
+  if (!key) return refuse(ProblemType::key_invalid, key.error().detail);
+  const Request asked{.method = request.method, .target = request.target, .body = request.body};
+  return Identity{.key = std::move(*key),
+                  .fingerprint = fingerprint(asked, route.fingerprint, route.ignore),
+                  .key_text = std::move(key_text)};
+}
+
+}  // namespace semel

@@ -1,0 +1,163 @@
+#include "policy/part_value.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+#include "policy/ascii.h"
+#include "policy/expression.h"
+#include "policy/json_scalar.h"
+#include "policy/request_view.h"
+
+namespace semel {
+namespace {
+
+using Value = std::expected<PartValue, PartError>;
+
+std::unexpected<PartError> refuse(const Part& part, PartError::Kind kind, std::string_view what) {
+  std::string text = part_text(part);
+  std::string detail = fmt::format("{} {}.", text, what);
+  return std::unexpected(PartError{.kind = kind, .part = std::move(text), .detail = std::move(detail)});
+}
+
+Value missing(const Part& part) {
+  if (part.optional) return std::nullopt;
+  return refuse(part, PartError::Kind::missing, "is missing from the request");
+}
+
+Value invalid(const Part& part, std::string_view what) {
+  return refuse(part, PartError::Kind::invalid, what);
+}
+
+Value present(const Part& part, std::string value) {
+  if (value.empty() && !part.optional) return refuse(part, PartError::Kind::empty, "is empty in the request");
+  return value;
+}
+
+// The one value among several candidates; two of them would let two programs read two different requests.
+Value only(const Part& part, std::span<const std::string_view> found) {
+  if (found.empty()) return missing(part);
+  if (found.size() > 1) return invalid(part, "occurs more than once in the request");
+  return present(part, std::string(found.front()));
+}
+
+Value header_value(const Part& part, const RequestView& request) {
+  std::vector<std::string_view> lines = lines_of(request.fields, part.text);
+  for (std::string_view& line : lines) line = trimmed(line);
+  return only(part, lines);
+}
+
+Value cookie_value(const Part& part, const RequestView& request) {
+  std::vector<std::string_view> found;
+  for (std::string_view line : lines_of(request.fields, "Cookie")) {
+    while (!line.empty()) {
+      const std::size_t end = std::min(line.find(';'), line.size());
+      const std::string_view pair = trimmed(line.substr(0, end));
+      const std::size_t equals = pair.find('=');
+      if (equals != std::string_view::npos && trimmed(pair.substr(0, equals)) == part.text) {
+        found.push_back(trimmed(pair.substr(equals + 1)));
+      }
+      line.remove_prefix(std::min(line.size(), end + 1));
+    }
+  }
+  return only(part, found);
+}
+
+// As in application/x-www-form-urlencoded: `+` is a space, `%XX` a byte. Nothing: a percent sign without two digits.
+std::optional<std::string> form_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%') {
+      if (i + 2 >= text.size() || !is_hex_digit(text[i + 1]) || !is_hex_digit(text[i + 2])) return std::nullopt;
+      out.push_back(static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2])));
+      i += 2;
+    } else {
+      out.push_back(text[i] == '+' ? ' ' : text[i]);
+    }
+  }
+  return out;
+}
+
+Value query_value(const Part& part, const RequestView& request) {
+  std::optional<std::string> found;
+  std::string_view query = request.query;
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view pair = query.substr(0, end);
+    query.remove_prefix(std::min(query.size(), end + 1));
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    if (form_decoded(pair.substr(0, equals)) != part.text) continue;
+    if (found) return invalid(part, "occurs more than once in the request");
+    found = form_decoded(pair.substr(std::min(pair.size(), equals + 1)));
+    if (!found) return invalid(part, "has a percent sign without two hexadecimal digits behind it");
+  }
+  return found ? present(part, std::move(*found)) : missing(part);
+}
+
+Value json_value(const Part& part, const RequestView& request) {
+  auto value = json_scalar(request.body, part.pointer);
+  if (value) return present(part, std::move(*value));
+  switch (value.error()) {
+    case JsonMiss::ambiguous:
+      return invalid(part, "is ambiguous: a name on its way occurs twice in one object");
+    case JsonMiss::not_json:
+      if (!part.optional) return refuse(part, PartError::Kind::missing, "cannot be read: the body is not JSON");
+      break;
+    case JsonMiss::not_there:
+      break;
+  }
+  return missing(part);
+}
+
+}  // namespace
+
+Value value_of(const Part& part, const RequestView& request) {
+  switch (part.kind) {
+    case PartKind::literal:
+      return part.text;
+    case PartKind::header:
+      return header_value(part, request);
+    case PartKind::cookie:
+      return cookie_value(part, request);
+    case PartKind::query:
+      return query_value(part, request);
+    case PartKind::json:
+      return json_value(part, request);
+    case PartKind::path:
+      return present(part, std::string(request.path));
+    case PartKind::method:
+      return present(part, std::string(request.method));
+    case PartKind::ip:
+      return present(part, std::string(request.ip));
+    case PartKind::key:
+      break;
+  }
+  check(false, "{key} stands only in targets, which render_target() fills in");
+  return std::nullopt;
+}
+
+std::string join_values(std::span<const PartValue> values) {
+  if (values.empty()) return {};
+  const PartValue& first = values.front();
+  if (values.size() == 1 && first && !first->empty() && first->front() != '\0') return *first;
+  std::string joined(1, '\0');
+  for (const PartValue& value : values) {
+    if (value) {
+      joined.append(std::to_string(value->size())).append(1, ':').append(*value);
+    } else {
+      joined.push_back('-');
+    }
+  }
+  return joined;
+}
+
+}  // namespace semel

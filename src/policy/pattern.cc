@@ -1,0 +1,114 @@
+#include "policy/pattern.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+#include "policy/ascii.h"
+#include "policy/fault.h"
+
+namespace semel {
+namespace {
+
+constexpr std::size_t pattern_bytes_max = 1024;
+
+bool fits(std::string_view pattern_segment, std::string_view segment) {
+  return pattern_segment == "*" ? !segment.empty() : pattern_segment == segment;
+}
+
+bool is_dot(std::string_view& segment) {
+  if (segment.starts_with('.')) {
+    segment.remove_prefix(1);
+    return true;
+  }
+  if (segment.size() >= 3 && equal_ignoring_case(segment.substr(0, 3), "%2e")) {
+    segment.remove_prefix(3);
+    return true;
+  }
+  return false;
+}
+
+bool is_dot_dot(std::string_view segment) {
+  return is_dot(segment) && is_dot(segment) && segment.empty();
+}
+
+// Takes the first segment of `rest`, which begins with a slash.
+std::string_view take_segment(std::string_view& rest) {
+  rest.remove_prefix(1);
+  const std::string_view segment = rest.substr(0, rest.find('/'));
+  rest.remove_prefix(segment.size());
+  return segment;
+}
+
+}  // namespace
+
+bool Pattern::matches(std::string_view path) const {
+  if (!path.starts_with('/')) return false;
+  for (const std::string& segment : segments) {
+    if (path.empty() || !fits(segment, take_segment(path))) return false;
+  }
+  return open ? !path.empty() : path.empty();
+}
+
+bool Pattern::covers(const Pattern& other) const {
+  const std::size_t own = segments.size();
+  const std::size_t others = other.segments.size();
+  if (open ? (others < own || (others == own && !other.open)) : (others != own || other.open)) return false;
+  for (std::size_t i = 0; i < own; ++i) {
+    const bool any = segments[i] == "*";
+    if (any ? other.segments[i].empty() : segments[i] != other.segments[i]) return false;
+  }
+  return true;
+}
+
+Parsed<Pattern> parse_pattern(std::string_view text) {
+  if (text.size() > pattern_bytes_max) return fault("a path is at most 1024 bytes long");
+  if (!text.starts_with('/')) return fault("a path begins with a slash", fmt::format("/{}", text));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] <= ' ' || text[i] > '~') return fault("a path holds only visible ASCII; encode the rest (%XX)", {}, i);
+    if (text[i] == '?' || text[i] == '#') return fault("a route is found by path only; leave out what follows", {}, i);
+  }
+  if (const auto doubt = doubtful_path(text)) return fault(fmt::format("a path with {} is never guarded", *doubt));
+  Pattern pattern{.text = std::string(text), .segments = {}, .open = text.ends_with("/*")};
+  std::string_view rest = text;
+  if (pattern.open) rest.remove_suffix(2);
+  while (!rest.empty()) {
+    const auto offset = static_cast<std::size_t>(rest.data() - text.data()) + 1;
+    const std::string_view segment = take_segment(rest);
+    if (segment.size() > 1 && segment.find('*') != std::string_view::npos) {
+      return fault("`*` stands for a whole segment, between two slashes or at the end", {}, offset + segment.find('*'));
+    }
+    pattern.segments.emplace_back(segment);
+  }
+  return pattern;
+}
+
+Pattern pattern(std::string_view text) {
+  auto parsed = parse_pattern(text);
+  check(parsed.has_value(), "a path in the code is right");
+  return std::move(*parsed);
+}
+
+std::optional<std::string_view> doubtful_path(std::string_view path) {
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] == '\\') return "a backslash";
+    if (path[i] == '\0') return "a NUL";
+    if (path[i] != '%' || i + 2 >= path.size()) continue;
+    const std::string_view digits = path.substr(i + 1, 2);
+    if (equal_ignoring_case(digits, "2f")) return "an encoded slash";
+    if (equal_ignoring_case(digits, "5c")) return "an encoded backslash";
+    if (digits == "00") return "an encoded NUL";
+  }
+  for (std::string_view rest = path; rest.starts_with('/');) {
+    if (is_dot_dot(take_segment(rest))) return "a `..` segment";
+  }
+  return std::nullopt;
+}
+
+}  // namespace semel

@@ -1,0 +1,134 @@
+#include "policy/reply.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/json_string.h"
+#include "policy/keep.h"
+#include <semel/clock.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+#include <semel/result.h>
+
+namespace semel {
+namespace {
+
+using Phrase = std::pair<std::uint16_t, std::string_view>;
+constexpr std::array phrases{Phrase{200, "OK"},
+                             Phrase{201, "Created"},
+                             Phrase{202, "Accepted"},
+                             Phrase{204, "No Content"},
+                             Phrase{400, "Bad Request"},
+                             Phrase{401, "Unauthorized"},
+                             Phrase{403, "Forbidden"},
+                             Phrase{404, "Not Found"},
+                             Phrase{405, "Method Not Allowed"},
+                             Phrase{408, "Request Timeout"},
+                             Phrase{409, "Conflict"},
+                             Phrase{411, "Length Required"},
+                             Phrase{413, "Content Too Large"},
+                             Phrase{414, "URI Too Long"},
+                             Phrase{415, "Unsupported Media Type"},
+                             Phrase{417, "Expectation Failed"},
+                             Phrase{421, "Misdirected Request"},
+                             Phrase{422, "Unprocessable Content"},
+                             Phrase{429, "Too Many Requests"},
+                             Phrase{431, "Request Header Fields Too Large"},
+                             Phrase{500, "Internal Server Error"},
+                             Phrase{501, "Not Implemented"},
+                             Phrase{502, "Bad Gateway"},
+                             Phrase{503, "Service Unavailable"},
+                             Phrase{504, "Gateway Timeout"},
+                             Phrase{505, "HTTP Version Not Supported"}};
+
+Field content_type() {
+  return {.name = "Content-Type", .value = "application/problem+json"};
+}
+
+std::string problem_body(std::string_view type, std::string_view title, std::uint16_t status, std::string_view detail,
+                         std::string_view retry) {
+  return fmt::format(R"({{"type":"{}","title":"{}","status":{},"detail":"{}","retry":"{}"}})", json_spelling(type),
+                     json_spelling(title), status, json_spelling(detail), retry);
+}
+
+// Whether the contract promises a Retry-After with this problem.
+bool says_when(const Problem& problem) {
+  if (problem.retry != Retry::same_key) return false;
+  switch (problem.type) {
+    case ProblemType::in_flight:
+    case ProblemType::outcome_unknown:
+    case ProblemType::rate_limited:
+    case ProblemType::quota_exceeded:
+    case ProblemType::store_unavailable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string_view reason_phrase(std::uint16_t status) {
+  const auto* const found = std::ranges::find(phrases, status, &Phrase::first);
+  return found == phrases.end() ? std::string_view("Other") : found->second;
+}
+
+Response problem_reply(const Problem& problem, Millis retry_after, const ReplyConfig& config, std::string_view what) {
+  Response reply{.status = problem.status, .fields = {content_type()}, .body = {}};
+  if (retry_after > Millis{0} || says_when(problem)) {
+    const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(retry_after).count());
+    reply.fields.push_back({.name = "Retry-After", .value = std::to_string(seconds)});
+  }
+  if (problem.type == ProblemType::key_missing && !config.docs_url.empty()) {
+    reply.fields.push_back(
+        {.name = "Link", .value = fmt::format("<{}>; rel=\"describedby\"; type=\"text/html\"", config.docs_url)});
+  }
+  reply.body = problem_body(config.problem_base + std::string(slug(problem.type)), title(problem.type), problem.status,
+                            what.empty() ? detail(problem) : what, name(problem.retry));
+  return reply;
+}
+
+Response plain_reply(std::uint16_t status, std::string_view detail) {
+  return {.status = status,
+          .fields = {content_type()},
+          .body = problem_body("about:blank", reason_phrase(status), status, detail, name(Retry::never))};
+}
+
+Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config) {
+  if (const auto sound = check_stored(stored); !sound) return std::unexpected(sound.error());
+  Response reply = stored;
+  reply.fields.push_back({.name = config.replayed_header, .value = "true"});
+  reply.fields.push_back(expires_mark(expires_at));
+  if (stored.body_kept) return reply;
+  reply.fields.push_back(content_type());
+  reply.body = problem_body(
+      config.problem_base + "body-not-kept", "Answer too large to keep", stored.status,
+      "The request with this key ran once and was answered with this status. The body of that answer was too large to "
+      "keep, so it is gone; ask for what it described instead of sending the request again.",
+      name(Retry::never));
+  reply.body_kept = true;
+  return reply;
+}
+
+Field expires_mark(Time expires_at) {
+  return {.name = std::string(expires_field), .value = rfc3339(expires_at)};
+}
+
+std::string rfc3339(Time time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::seconds>(time - day));
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count());
+}
+
+}  // namespace semel

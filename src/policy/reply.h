@@ -1,0 +1,45 @@
+// What Semel itself says to a client: refusals as RFC 9457 problems, and the marks on answers.
+//
+// Replies are Responses without framing: whoever writes one adds Content-Length (and none to a 204).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <semel/clock.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+#include <semel/result.h>
+
+namespace semel {
+
+inline constexpr std::string_view expires_field = "Idempotency-Expires";
+
+struct ReplyConfig {
+  std::string problem_base = "urn:semel:problem:";
+  std::string replayed_header = "Idempotent-Replayed";
+  std::string docs_url = "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header";
+};
+
+// `what` replaces the usual detail where something more exact is known; it must not hold a key, a body or a secret.
+Response problem_reply(const Problem& problem, Millis retry_after, const ReplyConfig& config,
+                       std::string_view what = {});
+
+// For what goes wrong before any rule is asked (a bad target, too many fields): type about:blank, the status's own
+// title.
+Response plain_reply(std::uint16_t status, std::string_view detail);
+
+// The stored answer, marked. A tombstone gets a body that says that its own was not kept.
+// Code::corrupt: see check_stored().
+Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config);
+
+// What is added to the first answer of a key that is kept. A released key does not expire, so its answer gets nothing.
+Field expires_mark(Time expires_at);
+
+std::string rfc3339(Time time);  // UTC, whole seconds
+
+std::string_view reason_phrase(std::uint16_t status);
+
+}  // namespace semel

@@ -1,0 +1,41 @@
+// A request as the rules see it: views into the bytes that arrived, nothing decoded.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/field_view.h"
+#include "policy/ascii.h"
+
+namespace semel {
+
+struct RequestView {
+  std::string_view method;
+  std::string_view target;  // path and query, without scheme or authority
+  std::string_view path;    // of the target
+  std::string_view query;   // behind the `?`, without it
+  std::span<const FieldView> fields;
+  std::string_view body;
+  std::string_view ip;  // of the peer, as text
+};
+
+// Sets target, path and query.
+constexpr void set_target(RequestView& request, std::string_view target) {
+  const std::size_t mark = target.find('?');
+  request.target = target;
+  request.path = target.substr(0, mark);
+  request.query = mark == std::string_view::npos ? std::string_view{} : target.substr(mark + 1);
+}
+
+// Every line of a field, in the order in which they came. Names are compared without regard to case.
+inline std::vector<std::string_view> lines_of(std::span<const FieldView> fields, std::string_view name) {
+  std::vector<std::string_view> lines;
+  for (const FieldView& field : fields) {
+    if (equal_ignoring_case(field.name, name)) lines.push_back(field.value);
+  }
+  return lines;
+}
+
+}  // namespace semel

@@ -1,0 +1,35 @@
+// Which rule a request falls under.
+//
+// Webhooks are tried before routes, each in the order of the file; the first whose path matches decides, whatever the
+// method. On a route's path the methods that it lists are guarded and all others pass through. On a webhook's path
+// every method is the webhook's: some providers first say hello with a GET.
+#pragma once
+
+#include <string_view>
+#include <variant>
+
+#include "policy/config.h"
+
+namespace semel {
+
+struct Guarded {
+  const Route* route;
+};
+struct Unguarded {
+  const Route* route;
+};
+struct WebhookCall {
+  const Webhook* webhook;
+};
+struct NoRoute {};  // 404
+// 400: see doubtful_path(). `why` names what the path holds.
+struct DoubtfulPath {
+  std::string_view why;
+};
+
+using Match = std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPath>;
+
+// `path` is as received, without the query. The pointers live as long as `config`.
+Match match(const Config& config, std::string_view method, std::string_view path);
+
+}  // namespace semel

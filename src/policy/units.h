@@ -1,0 +1,32 @@
+// Durations, sizes and rates as people write them: "30s", "1MiB", "200/s".
+//
+// One whole number and one unit, nothing between or around them. The writers give back what the readers take, in the
+// largest unit that is exact.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "policy/fault.h"
+#include <semel/clock.h>
+
+namespace semel {
+
+Parsed<Millis> parse_duration(std::string_view text);  // ms, s, m, h, d
+std::string duration_text(Millis duration);
+
+Parsed<std::uint64_t> parse_bytes(std::string_view text);  // B, KiB, MiB, GiB, or a number of bytes
+std::string bytes_text(std::uint64_t bytes);
+
+struct Rate {
+  std::uint32_t count = 0;
+  Millis per{1000};
+
+  friend bool operator==(const Rate&, const Rate&) = default;
+};
+
+Parsed<Rate> parse_rate(std::string_view text);  // /s, /m, /h
+std::string rate_text(const Rate& rate);
+
+}  // namespace semel
