@@ -23,21 +23,27 @@ using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>
 
 constexpr int backlog = 4096;
 
-constexpr std::string_view full_message =
-    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
-
 // One connection among those that are open.
-class Admission {
+class Visit {
  public:
-  explicit Admission(std::atomic<std::size_t>& open) : open_(open), number_(++open) {}
-  ~Admission() { --open_; }
-  Admission(const Admission&) = delete;
-  Admission& operator=(const Admission&) = delete;
-  [[nodiscard]] std::size_t number() const { return number_; }
+  Visit(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits, Gate& gate)
+      : gate_(gate), number_(++gate.connections), session_(std::move(connection), handler, limits, gate.draining) {}
+  ~Visit() { --gate_.connections; }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+  static Task<void> run(std::unique_ptr<Visit> self) {
+    if (self->number_ > self->gate_.connections_max) {
+      co_await self->session_.turn_away();
+    } else {
+      co_await self->session_.run();
+    }
+  }
 
  private:
-  std::atomic<std::size_t>& open_;
-  std::size_t number_;
+  Gate& gate_;
+  const std::size_t number_;
+  Session session_;
 };
 
 }  // namespace
@@ -69,7 +75,13 @@ Result<std::unique_ptr<Listener>> Listener::open(Executor executor, Ticker& tick
   return listener;
 }
 
-Task<void> Listener::run(Handler& handler, SessionLimits limits) {
+void Listener::start(Handler& handler, SessionLimits limits) {
+  handler_ = &handler;
+  limits_ = limits;
+  asio::co_spawn(executor_, accept(), asio::detached);
+}
+
+Task<void> Listener::accept() {
   for (;;) {
     Socket socket(executor_);
     const auto [error] = co_await acceptor_.async_accept(socket, asio::as_tuple(asio::use_awaitable_t<Executor>()));
@@ -78,20 +90,10 @@ Task<void> Listener::run(Handler& handler, SessionLimits limits) {
       co_await ticker_.next();  // out of file descriptors, most likely: waiting helps, hurrying does not
       continue;
     }
-    auto connection = std::make_unique<Connection>(std::move(socket), ticker_);
-    asio::co_spawn(executor_, serve_counted(std::move(connection), handler, limits, gate_), asio::detached);
+    auto visit =
+        std::make_unique<Visit>(std::make_unique<Connection>(std::move(socket), ticker_), *handler_, limits_, gate_);
+    asio::co_spawn(executor_, Visit::run(std::move(visit)), asio::detached);
   }
-}
-
-Task<void> Listener::serve_counted(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
-                                   Gate& gate) {
-  const Admission admission(gate.connections);
-  if (admission.number() <= gate.connections_max) {
-    co_await serve(std::move(connection), handler, limits, gate.draining);
-    co_return;
-  }
-  const Try<void> told = co_await connection->write(full_message);
-  static_cast<void>(told);  // gone or told: it is closed either way
 }
 
 void Listener::stop() {

@@ -31,21 +31,22 @@ class Listener {
                                                 std::uint16_t port, Gate& gate);
 
   // Serves until stop(); connections that are there then go on to their end.
-  Task<void> run(Handler& handler, SessionLimits limits);
+  void start(Handler& handler, SessionLimits limits);
   void stop();
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
  private:
   using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, Executor>;
   Listener(Executor executor, Ticker& ticker, Gate& gate);
-  static Task<void> serve_counted(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
-                                  Gate& gate);
+  Task<void> accept();
 
   Executor executor_;
   Ticker& ticker_;
   Gate& gate_;
   Acceptor acceptor_;
   std::uint16_t port_ = 0;
+  Handler* handler_ = nullptr;
+  SessionLimits limits_;
 };
 
 }  // namespace semel::http

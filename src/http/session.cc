@@ -1,7 +1,9 @@
 #include "http/session.h"
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <utility>
 
 namespace semel::http {
@@ -13,86 +15,105 @@ constexpr Millis linger_time{1'000};
 constexpr std::string_view bad_request =
     R"({"type":"about:blank","title":"Bad Request","status":400,"detail":"The request is not valid HTTP/1.1."})";
 constexpr std::string_view head_too_large =
-    R"({"type":"about:blank","title":"Request Header Fields Too Large","status":431,"detail":"The request line and header fields are over the limit."})";
+    R"({"type":"about:blank","title":"Request Header Fields Too Large","status":431,)"
+    R"("detail":"The request line and the header fields are over the limit."})";
+constexpr std::string_view no_room =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
 
-Attempt<void> refuse(Transaction& transaction, Failure failure) {
-  transaction.close_after();
-  const bool large = failure == Failure::too_large;
-  const auto fields = [](HeadWriter& head) { head.field("Content-Type", "application/problem+json"); };
-  co_return co_await transaction.reply(large ? 431 : 400, fields, large ? head_too_large : bad_request);
+}  // namespace
+
+Session::Session(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
+                 const std::atomic<bool>& draining)
+    : connection_(std::move(connection)),
+      handler_(handler),
+      limits_(limits),
+      draining_(draining),
+      peer_(connection_->peer_address()) {}
+
+Task<void> Session::run() {
+  Next next = Next::request;
+  while (next == Next::request) next = co_await serve_one();
 }
 
-Attempt<void> read_head(Connection& connection, RequestParser& parser, SessionLimits limits) {
+Task<void> Session::turn_away() {
+  const Try<void> told = co_await connection_->write(no_room);
+  static_cast<void>(told);  // gone or told: it is closed either way
+}
+
+Task<Session::Next> Session::serve_one() {
+  parser_.emplace(head_, ParserLimits{.head_bytes = limits_.head_bytes});
+  const Try<void> read = co_await read_head();
+  if (!read && (read.error() == Failure::closed || read.error() == Failure::timed_out)) co_return Next::close;
+
+  transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time);
+  connection_->deadline().expect_nothing();
+  if (!read) {
+    co_await refuse(read.error());
+    co_return Next::close;
+  }
+  if (draining_) transaction_->close_after();
+  co_await handler_.handle(*transaction_);
+  if (transaction_->status_sent() == 0) co_return Next::close;
+
+  connection_->deadline().expect_within(limits_.body_time);
+  if (transaction_->close_wanted()) {
+    if (!transaction_->body_read()) co_await linger();
+    co_return Next::close;
+  }
+  const bool usable = co_await drained();
+  co_return usable ? Next::request : Next::close;
+}
+
+Attempt<void> Session::read_head() {
+  Connection& connection = *connection_;
   if (connection.unread().empty()) {
-    connection.deadline().idle(limits.idle_time);
+    connection.deadline().idle(limits_.idle_time);
     const Try<void> first = co_await connection.fill();
     connection.deadline().busy();
     if (!first) co_return failed(first.error());
   }
-  connection.deadline().expect_within(limits.head_time);
+  connection.deadline().expect_within(limits_.head_time);
   for (;;) {
-    const Try<std::size_t> taken = parser.read_head(connection.unread());
+    const Try<std::size_t> taken = parser_->read_head(connection.unread());
     if (!taken) co_return failed(taken.error());
     connection.consume(*taken);
-    if (parser.head_done()) co_return Try<void>();
+    if (parser_->head_done()) co_return Try<void>();
     const Try<void> more = co_await connection.fill();
     if (!more) co_return failed(more.error());
   }
 }
 
+Task<void> Session::refuse(Failure failure) {
+  transaction_->close_after();
+  const bool large = failure == Failure::too_large;
+  const auto fields = [](HeadWriter& head) { head.field("Content-Type", "application/problem+json"); };
+  const Try<void> told = co_await transaction_->reply(large ? 431 : 400, fields, large ? head_too_large : bad_request);
+  if (told) co_await linger();
+}
+
 // Whether the connection can carry another request.
-Task<bool> drained(Transaction& transaction) {
+Task<bool> Session::drained() {
   std::size_t seen = 0;
-  while (!transaction.body_read()) {
-    const Try<std::string_view> piece = co_await transaction.read_body();
+  while (!transaction_->body_read()) {
+    const Try<std::string_view> piece = co_await transaction_->read_body();
     if (!piece) co_return false;
     seen += piece->size();
     if (seen > drained_bytes_max) co_return false;
   }
+  transaction_->release_body();
   co_return true;
 }
 
 // The client may still be sending; closing now could reset the connection before it has read the answer.
-Task<void> linger(Connection& connection) {
-  connection.shut_down_writing();
-  connection.deadline().expect_within(linger_time);
+Task<void> Session::linger() {
+  connection_->shut_down_writing();
+  connection_->deadline().expect_within(linger_time);
   std::size_t seen = 0;
   while (seen < drained_bytes_max) {
-    const Try<void> more = co_await connection.fill();
+    const Try<void> more = co_await connection_->fill();
     if (!more) co_return;
-    seen += connection.unread().size();
-    connection.consume(connection.unread().size());
-  }
-}
-
-}  // namespace
-
-Task<void> serve(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
-                 const std::atomic<bool>& draining) {
-  const std::string peer = connection->peer_address();
-  Head head;
-  std::string out;
-  for (;;) {
-    RequestParser parser(head, {.head_bytes = limits.head_bytes});
-    const Try<void> read = co_await read_head(*connection, parser, limits);
-    Transaction transaction(*connection, parser, head, out, peer);
-    if (!read && (read.error() == Failure::closed || read.error() == Failure::timed_out)) co_return;
-    connection->deadline().expect_within(limits.body_time);
-    if (!read) {
-      const Try<void> refused = co_await refuse(transaction, read.error());
-      if (refused) co_await linger(*connection);
-      co_return;
-    }
-    if (draining) transaction.close_after();
-    co_await handler.handle(transaction);
-    if (transaction.status_sent() == 0) co_return;
-    connection->deadline().expect_within(limits.body_time);
-    if (transaction.close_wanted()) {
-      if (!transaction.body_read()) co_await linger(*connection);
-      co_return;
-    }
-    const bool usable = co_await drained(transaction);
-    if (!usable) co_return;
+    seen += connection_->unread().size();
+    connection_->consume(connection_->unread().size());
   }
 }
 

@@ -5,16 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "http/connection.h"
+#include "http/failure.h"
+#include "http/head.h"
+#include "http/parser.h"
 #include "http/transaction.h"
+#include <semel/async.h>
+#include <semel/clock.h>
 
 namespace semel::http {
 
 class Handler {
  public:
   virtual ~Handler() = default;
-  // Answers the request. What it leaves unanswered closes the connection.
+  // Answers the request; the transaction outlives the task. What is left unanswered closes the connection.
   virtual Task<void> handle(Transaction& transaction) = 0;
 };
 
@@ -25,8 +32,34 @@ struct SessionLimits {
   Millis idle_time{60'000};
 };
 
-// Runs until the connection ends. `draining` is asked before each request.
-Task<void> serve(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
-                 const std::atomic<bool>& draining);
+class Session {
+ public:
+  // `draining` is asked before each request.
+  Session(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
+          const std::atomic<bool>& draining);
+
+  // Returns when the connection has ended.
+  Task<void> run();
+  // Tells the client that there is no room for it.
+  Task<void> turn_away();
+
+ private:
+  enum class Next : std::uint8_t { request, close };
+  Task<Next> serve_one();
+  Attempt<void> read_head();
+  Task<void> refuse(Failure failure);
+  Task<void> linger();
+  Task<bool> drained();
+
+  std::unique_ptr<Connection> connection_;
+  Handler& handler_;
+  const SessionLimits limits_;
+  const std::atomic<bool>& draining_;
+  const std::string peer_;
+  Head head_;
+  std::string out_;
+  std::optional<RequestParser> parser_;
+  std::optional<Transaction> transaction_;
+};
 
 }  // namespace semel::http

@@ -30,6 +30,18 @@ void Ticker::start() {
 
 void Ticker::stop() {
   alarm_.reset();
+  wake();
+}
+
+Task<void> Ticker::next() {
+  if (!alarm_) co_return;
+  auto suspend = [this](auto handler) { sleepers_.emplace_back(std::move(handler)); };
+  co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<Executor>&, void()>(
+      std::move(suspend), boost::asio::use_awaitable_t<Executor>());
+}
+
+void Ticker::wake() {
+  for (auto& resume : std::exchange(sleepers_, {})) resume();
 }
 
 void Ticker::tick() {

@@ -1,5 +1,6 @@
 #include "http/transaction.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -21,7 +22,7 @@ Attempt<void> Transaction::invite_body() {
 }
 
 Attempt<std::string_view> Transaction::read_body() {
-  connection_.consume(std::exchange(unconsumed_, 0));
+  release_body();
   while (!parser_.done()) {
     const auto piece = parser_.read_body(connection_.unread());
     if (!piece) co_return failed(piece.error());
@@ -33,7 +34,9 @@ Attempt<std::string_view> Transaction::read_body() {
     if (parser_.done()) break;
     const Try<void> invited = co_await invite_body();
     if (!invited) co_return failed(invited.error());
+    connection_.deadline().expect_within(patience_);
     const Try<void> filled = co_await connection_.fill();
+    connection_.deadline().expect_nothing();
     if (!filled) co_return failed(filled.error());
   }
   co_return std::string_view();
@@ -60,18 +63,20 @@ bool Transaction::has_no_body(std::uint16_t status) const {
 
 Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields, std::string_view body) {
   status_sent_ = status;
+  connection_.deadline().expect_within(patience_);
   out_.clear();
   HeadWriter head = HeadWriter::response(out_, status);
   fields(head);
   if (status != 204 && status != 304) head.length(body.size());
   if (close_wanted()) head.close();
   head.end();
-  co_return co_await connection_.write(out_, has_no_body(status) ? std::string_view() : body);
+  return connection_.write(out_, has_no_body(status) ? std::string_view() : body);
 }
 
 Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& fields, Framing framing,
                                        std::uint64_t length) {
   status_sent_ = status;
+  connection_.deadline().expect_within(patience_);
   bodiless_ = has_no_body(status);
   out_.clear();
   HeadWriter head = HeadWriter::response(out_, status);
@@ -88,11 +93,12 @@ Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& 
   }
   if (close_wanted()) head.close();
   head.end();
-  co_return co_await connection_.write(out_);
+  return connection_.write(out_);
 }
 
 Attempt<void> Transaction::continue_reply(std::string_view data) {
   if (bodiless_ || data.empty()) co_return Try<void>();
+  connection_.deadline().expect_within(patience_);
   if (!chunked_) co_return co_await connection_.write(data);
   const std::string start = chunk_start(data.size());
   const Try<void> written = co_await connection_.write(start, data);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "http/connection.h"
 #include "http/failure.h"
@@ -21,8 +22,9 @@ namespace semel::http {
 
 class Transaction {
  public:
-  Transaction(Connection& connection, RequestParser& parser, const Head& head, std::string& out, std::string_view peer)
-      : connection_(connection), parser_(parser), head_(head), out_(out), peer_(peer) {}
+  Transaction(Connection& connection, RequestParser& parser, const Head& head, std::string& out, std::string_view peer,
+              Millis patience)
+      : connection_(connection), parser_(parser), head_(head), out_(out), peer_(peer), patience_(patience) {}
 
   [[nodiscard]] const Head& head() const { return head_; }
   [[nodiscard]] std::string_view peer() const { return peer_; }
@@ -52,6 +54,8 @@ class Transaction {
   void close_after() { close_ = true; }
   [[nodiscard]] bool close_wanted() const { return close_ || !head_.keep_alive(); }
   [[nodiscard]] bool body_read() const { return parser_.done(); }
+  // Gives up the piece that read_body() handed out last.
+  void release_body() { connection_.consume(std::exchange(unconsumed_, 0)); }
 
  private:
   Attempt<void> invite_body();
@@ -62,6 +66,8 @@ class Transaction {
   const Head& head_;
   std::string& out_;
   std::string_view peer_;
+  const Millis
+      patience_;  // with each piece that the client sends or takes; while we are busy it may be as long as it likes
   std::size_t unconsumed_ = 0;  // of the piece handed out last
   std::uint16_t status_sent_ = 0;
   bool invited_ = false;

@@ -102,7 +102,7 @@ Attempt<std::unique_ptr<Upstream::Link>> Upstream::link(Use use) {
 }
 
 Attempt<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
-  Try<tcp::endpoint> endpoint = co_await resolve(sites_[at]);
+  Try<tcp::endpoint> endpoint = co_await resolve(at);
   Failure why = Failure::unreachable;
   if (endpoint) {
     auto connection = std::make_unique<Connection>(Socket(executor_), ticker_);
@@ -123,7 +123,8 @@ Attempt<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
   co_return failed(why);
 }
 
-Attempt<tcp::endpoint> Upstream::resolve(Site& site) {
+Attempt<tcp::endpoint> Upstream::resolve(std::size_t at) {
+  Site& site = sites_[at];
   if (site.endpoints.empty() || clock_.now() >= site.resolved_at + resolve_again) {
     asio::ip::basic_resolver<tcp, Executor> resolver(executor_);
     const std::string port = std::to_string(site.address.port);

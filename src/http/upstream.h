@@ -66,7 +66,7 @@ class Upstream {
  private:
   struct Site;
   [[nodiscard]] std::size_t choose(const std::vector<bool>& tried) const;
-  Attempt<boost::asio::ip::tcp::endpoint> resolve(Site& site);
+  Attempt<boost::asio::ip::tcp::endpoint> resolve(std::size_t at);
   Attempt<std::unique_ptr<Link>> connect(std::size_t at);
 
   UpstreamOptions options_;

@@ -1,4 +1,4 @@
-#include "gateway/pass_through.h"
+#include "gateway/relay.h"
 
 #include <functional>
 #include <memory>
@@ -66,71 +66,76 @@ class Upload {
   std::move_only_function<void()> resume_;
 };
 
-PassEnd end_of(http::CallEnd end) {
+RelayEnd end_of(http::CallEnd end) {
   switch (end) {
     case http::CallEnd::answered:
-      return PassEnd::answered;
+      return RelayEnd::answered;
     case http::CallEnd::not_reached:
-      return PassEnd::not_reached;
+      return RelayEnd::not_reached;
     case http::CallEnd::timed_out:
-      return PassEnd::timed_out;
+      return RelayEnd::timed_out;
     case http::CallEnd::lost:
       break;
   }
-  return PassEnd::lost;
-}
-
-Task<PassEnd> relay(http::Transaction& client, http::Call& call, const WriteAnswer& write_answer) {
-  const http::CallEnd head = co_await call.read_head();
-  if (head != http::CallEnd::answered) co_return end_of(head);
-  const http::Transaction::WriteFields fields = [&](http::HeadWriter& out) { write_answer(call.head(), out); };
-  http::Try<void> sent =
-      co_await client.start_reply(call.head().status(), fields, call.head().framing(), call.head().length());
-  while (sent) {
-    const http::Try<std::string_view> piece = co_await call.read_body();
-    if (!piece) {
-      client.cut_reply();
-      co_return PassEnd::cut;
-    }
-    if (piece->empty()) {
-      sent = co_await client.end_reply();
-      break;
-    }
-    sent = co_await client.continue_reply(*piece);
-  }
-  if (!sent) client.close_after();
-  co_return PassEnd::answered;
+  return RelayEnd::lost;
 }
 
 }  // namespace
 
-Task<PassEnd> pass_through(http::Transaction& client, http::Upstream& upstream, Millis timeout, std::string head,
-                           bool repeatable, const WriteAnswer& write_answer) {
-  const bool has_body = client.head().framing() != http::Framing::none;
+Relay::Relay(http::Transaction& client, http::Upstream& upstream, Millis timeout, WriteAnswer write_answer)
+    : client_(client), upstream_(upstream), timeout_(timeout), write_answer_(std::move(write_answer)) {}
+
+Task<RelayEnd> Relay::run(std::string head, Again again) {
   for (;;) {
-    http::Call call(upstream, timeout);
-    if (client.is_head()) call.expect_no_body();
-    const http::CallEnd sent = co_await call.send(head, {});
+    call_.emplace(upstream_, timeout_);
+    if (client_.is_head()) call_->expect_no_body();
+    const http::CallEnd sent = co_await call_->send(head, {});
     if (sent != http::CallEnd::answered) co_return end_of(sent);
-    if (!has_body) {
-      const PassEnd end = co_await relay(client, call, write_answer);
-      if (end == PassEnd::lost && call.stale() && std::exchange(repeatable, false)) continue;
-      call.finish();
-      co_return end;
-    }
-    const auto upload = std::make_shared<Upload>(client, call);
-    const Executor executor = co_await asio::this_coro::executor;
-    asio::co_spawn(executor, Upload::run(upload), asio::detached);
-    const PassEnd end = co_await relay(client, call, write_answer);
-    if (end != PassEnd::answered) call.interrupt();
-    co_await upload->stop();
-    if (upload->whole()) {
-      call.finish();
-    } else {
-      client.close_after();
-    }
+    if (client_.head().framing() != http::Framing::none) co_return co_await exchange_both_ways();
+
+    const RelayEnd end = co_await carry_answer();
+    const bool stale = end == RelayEnd::lost && call_->stale();
+    if (stale && std::exchange(again, Again::never) == Again::repeatable) continue;
+    call_->finish();
     co_return end;
   }
+}
+
+Task<RelayEnd> Relay::exchange_both_ways() {
+  const auto upload = std::make_shared<Upload>(client_, *call_);
+  const Executor executor = co_await asio::this_coro::executor;
+  asio::co_spawn(executor, Upload::run(upload), asio::detached);
+  const RelayEnd end = co_await carry_answer();
+  if (end != RelayEnd::answered) call_->interrupt();
+  co_await upload->stop();
+  if (upload->whole()) {
+    call_->finish();
+  } else {
+    client_.close_after();  // the upstream answered early: what is left of the body has nowhere to go
+  }
+  co_return end;
+}
+
+Task<RelayEnd> Relay::carry_answer() {
+  const http::CallEnd head = co_await call_->read_head();
+  if (head != http::CallEnd::answered) co_return end_of(head);
+  const http::Head& answer = call_->head();
+  const http::Transaction::WriteFields fields = [&](http::HeadWriter& out) { write_answer_(answer, out); };
+  http::Try<void> sent = co_await client_.start_reply(answer.status(), fields, answer.framing(), answer.length());
+  while (sent) {
+    const http::Try<std::string_view> piece = co_await call_->read_body();
+    if (!piece) {
+      client_.cut_reply();
+      co_return RelayEnd::cut;
+    }
+    if (piece->empty()) {
+      sent = co_await client_.end_reply();
+      break;
+    }
+    sent = co_await client_.continue_reply(*piece);
+  }
+  if (!sent) client_.close_after();
+  co_return RelayEnd::answered;
 }
 
 }  // namespace semel

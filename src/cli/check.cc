@@ -1,0 +1,39 @@
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/command.h"
+#include "cli/load.h"
+
+namespace semel {
+namespace {
+
+int check_config(const std::string& path) {
+  const auto config = load_config(path);
+  if (config == nullptr) return 1;
+  if (const std::string missing = unsupported(*config); !missing.empty()) {
+    fmt::print(stderr, "{}: {}\n", path, missing);
+    return 1;
+  }
+  fmt::print("{}: fine: {} upstream(s), {} route(s)\n", path, config->upstreams.size(), config->routes.size());
+  for (const Route& route : config->routes) {
+    fmt::print("  {} {} -> {}\n", fmt::format("{}", fmt::join(route.methods, ",")), route.path.text,
+               config->upstreams[route.upstream].name);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Run& run) {
+  auto path = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("check", "Read a configuration and say everything that is wrong with it");
+  command->add_option("file", *path, "Configuration file")->required();
+  command->callback([path, &run] { run = [path] { return check_config(*path); }; });
+}
+
+}  // namespace semel

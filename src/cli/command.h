@@ -1,0 +1,19 @@
+// A subcommand adds itself to the command line and leaves what to run.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace semel {
+
+// Returns the exit code: 0 fine, 1 the thing asked for did not hold or could not be done, 2 wrong usage.
+using Run = std::function<int()>;
+
+void add_serve(CLI::App& app, Run& run);
+void add_check(CLI::App& app, Run& run);
+void add_version(CLI::App& app, Run& run);
+
+}  // namespace semel

@@ -1,0 +1,70 @@
+#include "cli/load.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "policy/issue.h"
+#include "policy/resolver.h"
+#include <semel/result.h>
+
+namespace semel {
+namespace {
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(Code::invalid, std::strerror(errno));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+class SystemResolver : public Resolver {
+ public:
+  [[nodiscard]] std::optional<std::string> environment(const std::string& name) const override {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  }
+  [[nodiscard]] Result<std::string> file(const std::string& path) const override { return read_file(path); }
+};
+
+}  // namespace
+
+std::shared_ptr<const Config> load_config(const std::string& path) {
+  const Result<std::string> text = read_file(path);
+  if (!text) {
+    fmt::print(stderr, "semel: cannot read {}: {}\n", path, text.error().detail);
+    return nullptr;
+  }
+  const SystemResolver resolver;
+  auto loaded = parse_config(*text, path, resolver);
+  if (!loaded) {
+    for (const Issue& issue : loaded.error()) fmt::print(stderr, "{}\n", to_text(issue));
+    return nullptr;
+  }
+  for (const Issue& warning : loaded->warnings) fmt::print(stderr, "{}\n", to_text(warning));
+  return std::make_shared<const Config>(std::move(loaded->config));
+}
+
+std::string unsupported(const Config& config) {
+  if (config.store.kind != StoreKind::embedded && config.store.kind != StoreKind::memory) {
+    return "store.url: only embedded: and memory: stores are there in this version";
+  }
+  if (!config.webhooks.empty()) return "[[webhook]]: webhooks are not there in this version";
+  if (config.server.tls) return "server.tls: TLS is not there in this version";
+  if (!config.store.encryption_keys.empty()) return "store.encryption_keys: encryption is not there in this version";
+  for (const UpstreamConfig& upstream : config.upstreams) {
+    for (const Url& url : upstream.urls) {
+      if (url.secure) return "upstream." + upstream.name + ".url: https:// is not there in this version";
+    }
+  }
+  return {};
+}
+
+}  // namespace semel

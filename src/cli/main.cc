@@ -1,0 +1,19 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Semel makes any HTTP API safe to retry: however often a request arrives, its effect happens once.",
+               "semel");
+  app.require_subcommand(1);
+  semel::Run run;
+  semel::add_serve(app, run);
+  semel::add_check(app, run);
+  semel::add_version(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return run();
+}

@@ -1,0 +1,133 @@
+#include "cli/serve.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/signals.h"
+#include "core/check.h"
+#include "gateway/request_log.h"
+#include <semel/clock.h>
+#include <semel/result.h>
+#include <semel/stores.h>
+
+namespace semel {
+namespace {
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  check(getrandom(&seed, sizeof(seed), 0) == sizeof(seed), "the kernel gives random bytes");
+  return seed;
+}
+
+void raise_file_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<std::unique_ptr<Store>> open_store(const StoreConfig& config, Clock& clock) {
+  if (config.kind == StoreKind::memory) return make_memory_store(clock);
+  return open_embedded_store(clock, {.path = std::string(embedded_path(config)),
+                                     .free_bytes_min = config.free_bytes_min,
+                                     .cache_bytes = static_cast<std::size_t>(config.cache_bytes)});
+}
+
+// Until every thread has ended; a second signal to stop ends them at once.
+void drain(Gateway& gateway) {
+  gateway.drain();
+  while (!gateway.ended()) {
+    if (next_signal(std::chrono::milliseconds(50)) == Signal::stop) gateway.stop();
+  }
+}
+
+struct ServeOptions {
+  std::string config;
+  std::string upstream;
+};
+
+int serve(const ServeOptions& options) {
+  take_over_signals();
+  std::shared_ptr<const Config> config;
+  if (options.upstream.empty()) {
+    config = load_config(options.config);
+    if (config == nullptr) return 1;
+  } else {
+    auto simple = default_config(options.upstream);
+    if (!simple) {
+      fmt::print(stderr, "semel: --upstream: {}\n", simple.error().detail);
+      return 2;
+    }
+    config = std::make_shared<const Config>(*std::move(simple));
+  }
+  ServeHooks hooks;
+  hooks.started = [&](const Gateway& gateway) {
+    fmt::print(stderr, "semel: listening on {}, admin on port {}\n", endpoint_text(config->server.listen),
+               gateway.admin_port());
+  };
+  if (options.upstream.empty()) hooks.new_config = [&] { return load_config(options.config); };
+  return run_gateway(config, hooks);
+}
+
+}  // namespace
+
+int run_gateway(std::shared_ptr<const Config> config, const ServeHooks& hooks) {
+  if (const std::string missing = unsupported(*config); !missing.empty()) {
+    fmt::print(stderr, "semel: {}\n", missing);
+    return 1;
+  }
+  raise_file_limit();
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  Result<std::unique_ptr<Store>> store = open_store(config->store, *clock);
+  if (!store) {
+    fmt::print(stderr, "semel: the store cannot be opened: {}\n", store.error().detail);
+    return 1;
+  }
+  LogSink log(STDOUT_FILENO);
+  auto gateway = Gateway::start(config, *std::move(store), *clock, log, random_seed());
+  if (!gateway) {
+    fmt::print(stderr, "semel: {}\n", gateway.error().detail);
+    return 1;
+  }
+  hooks.started(**gateway);
+  for (;;) {
+    const Signal signal = next_signal(std::chrono::hours(1));
+    if (signal == Signal::stop) break;
+    if (signal != Signal::reload || !hooks.new_config) continue;
+    const std::shared_ptr<const Config> next = hooks.new_config();
+    if (next == nullptr || !unsupported(*next).empty()) {
+      fmt::print(stderr, "semel: not reloaded: the configuration before stays in force\n");
+      continue;
+    }
+    (*gateway)->reload(next);
+    fmt::print(stderr, "semel: reloaded\n");
+  }
+  drain(**gateway);
+  return 0;
+}
+
+void add_serve(CLI::App& app, Run& run) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command = app.add_subcommand("serve", "Run the gateway");
+  CLI::Option* file =
+      command->add_option("-c,--config", options->config, "Configuration file; conf/semel.toml is the manual");
+  CLI::Option* url = command->add_option("--upstream", options->upstream,
+                                         "Guard this service; no file needed (http://127.0.0.1:3000)");
+  file->excludes(url);
+  command->require_option(1, 0);
+  command->callback([options, &run] { run = [options] { return serve(*options); }; });
+}
+
+}  // namespace semel

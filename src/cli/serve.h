@@ -1,0 +1,21 @@
+// Runs a gateway in this process until it is told to stop: shared by `serve` and `demo`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "gateway/gateway.h"
+#include "policy/config.h"
+
+namespace semel {
+
+struct ServeHooks {
+  std::function<void(const Gateway&)> started;                // when it listens
+  std::function<std::shared_ptr<const Config>()> new_config;  // on SIGHUP; nothing: keep the old one
+};
+
+// Call take_over_signals() first. Returns the exit code.
+int run_gateway(std::shared_ptr<const Config> config, const ServeHooks& hooks);
+
+}  // namespace semel

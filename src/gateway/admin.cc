@@ -1,0 +1,118 @@
+#include "gateway/admin.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "gateway/request_log.h"
+#include "http/upstream.h"
+
+namespace semel {
+namespace {
+
+constexpr std::string_view json_type = "application/json";
+
+// Takes as long for a wrong token as for the right one.
+bool equal_slowly(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0U : 1U;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i % (b.empty() ? 1 : b.size())]);
+  }
+  return difference == 0;
+}
+
+std::string path_of(std::string_view target) {
+  return std::string(target.substr(0, target.find('?')));
+}
+
+}  // namespace
+
+Admin::Admin(Worker& worker, Store& store, Metrics& metrics, Secret token)
+    : worker_(worker), store_(store), metrics_(metrics), token_(std::move(token)) {
+  gate_.connections_max = 256;
+}
+
+Result<std::uint16_t> Admin::listen(const Endpoint& endpoint) {
+  auto listener = http::Listener::open(worker_.executor(), worker_.ticker(), endpoint.host, endpoint.port, gate_);
+  if (!listener) return std::unexpected(listener.error());
+  listener_ = *std::move(listener);
+  return listener_->port();
+}
+
+void Admin::start() {
+  listener_->start(*this, {});
+}
+
+void Admin::stop() {
+  listener_->stop();
+}
+
+Task<void> Admin::handle(http::Transaction& transaction) {
+  return answer(&transaction);
+}
+
+Task<void> Admin::answer(http::Transaction* client) {
+  Reply reply{.status = 404, .type = std::string(json_type), .body = R"({"error":"no such page"})"};
+  const std::string path = path_of(client->head().target());
+  if (client->head().method() != "GET" && client->head().method() != "HEAD") {
+    reply = {.status = 405, .type = std::string(json_type), .body = R"({"error":"only GET here"})"};
+  } else if (path == "/healthz") {
+    reply = {.status = 200, .type = std::string(json_type), .body = R"({"status":"alive"})"};
+  } else if (path == "/readyz") {
+    reply = co_await readiness();
+  } else if (!may_read(client->head())) {
+    reply = {.status = 401, .type = std::string(json_type), .body = R"({"error":"send Authorization: Bearer TOKEN"})"};
+  } else if (path == "/metrics") {
+    reply = {.status = 200, .type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.render()};
+  }
+  const auto fields = [&](http::HeadWriter& out) {
+    out.field("Content-Type", reply.type).field("Cache-Control", "no-store");
+  };
+  const http::Try<void> sent = co_await client->reply(reply.status, fields, reply.body);
+  if (!sent) client->close_after();
+}
+
+bool Admin::may_read(const http::Head& head) const {
+  if (token_.empty()) return true;
+  const std::string_view given = head.find("Authorization").value_or("");
+  constexpr std::string_view scheme = "Bearer ";
+  return given.starts_with(scheme) && equal_slowly(given.substr(scheme.size()), token_.reveal());
+}
+
+Task<Admin::Reply> Admin::readiness() {
+  const std::string store = co_await store_trouble();
+  const std::string upstream = co_await upstream_trouble();
+  const bool ready = store.empty() && upstream.empty();
+  std::string body = std::string(R"({"ready":)") + (ready ? "true" : "false");
+  body += R"(,"store":")" + (store.empty() ? "writable" : json_escaped(store)) + '"';
+  body += R"(,"upstreams":")" + (upstream.empty() ? "reachable" : json_escaped(upstream)) + "\"}";
+  co_return Reply{
+      .status = static_cast<std::uint16_t>(ready ? 200 : 503), .type = std::string(json_type), .body = std::move(body)};
+}
+
+// Writes a key of its own and frees it again.
+Task<std::string> Admin::store_trouble() {
+  const Result<Key> key = make_key("semel-health", "", "readyz");
+  const Terms terms{.lease = Millis{1'000}, .ttl = Millis{60'000}, .lapsed = Lapsed::taken_over, .owner = 1};
+  const Result<Claim> claim = co_await store_.claim(*key, Fingerprint{}, terms);
+  if (!claim) co_return claim.error().detail;
+  if (const auto* granted = std::get_if<Granted>(&*claim)) {
+    const Result<void> released = co_await store_.release(*key, granted->fence);
+    if (!released) co_return released.error().detail;
+  }
+  co_return std::string();
+}
+
+Task<std::string> Admin::upstream_trouble() {
+  const std::shared_ptr<const Plan> plan = worker_.plan();
+  for (std::size_t i = 0; i < plan->upstreams.size(); ++i) {
+    const auto link = co_await plan->upstreams[i]->link(http::Upstream::Use::fresh);
+    if (!link) co_return plan->config->upstreams[i].name + " takes no connection";
+  }
+  co_return std::string();
+}
+
+}  // namespace semel

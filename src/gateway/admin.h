@@ -1,0 +1,54 @@
+// The operator's listener: /healthz, /readyz, /metrics.
+//
+// Health says that the process answers. Readiness says that a request would get through: a key can be written to the
+// store and every upstream takes a connection. Metrics ask for the token, if there is one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "gateway/metrics.h"
+#include "gateway/worker.h"
+#include "http/listener.h"
+#include "http/session.h"
+#include "policy/config.h"
+#include <semel/async.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel {
+
+class Admin : public http::Handler {
+ public:
+  // Lives on the event loop of `worker`.
+  Admin(Worker& worker, Store& store, Metrics& metrics, Secret token);
+
+  Result<std::uint16_t> listen(const Endpoint& endpoint);
+  void start();
+  // On the worker's thread.
+  void stop();
+
+  Task<void> handle(http::Transaction& transaction) override;
+
+ private:
+  struct Reply {
+    std::uint16_t status = 200;
+    std::string type;
+    std::string body;
+  };
+  Task<void> answer(http::Transaction* client);
+  Task<Reply> readiness();
+  Task<std::string> store_trouble();
+  Task<std::string> upstream_trouble();
+  [[nodiscard]] bool may_read(const http::Head& head) const;
+
+  Worker& worker_;
+  Store& store_;
+  Metrics& metrics_;
+  Secret token_;
+  http::Gate gate_;
+  std::unique_ptr<http::Listener> listener_;
+};
+
+}  // namespace semel

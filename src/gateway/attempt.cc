@@ -1,0 +1,65 @@
+#include "gateway/attempt.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "policy/keep.h"
+
+namespace semel {
+
+// Whether there is an answer, whole or as much of it as is kept.
+Task<bool> Attempt::exchange(std::string head, std::string_view body) {
+  call_.emplace(upstream_, settings_.timeout);
+  end_ = co_await call_->send(head, body);
+  if (end_ == http::CallEnd::answered) end_ = co_await call_->read_head();
+  if (end_ != http::CallEnd::answered) co_return false;
+  http::Try<std::string> read = co_await call_->read_body_up_to(route_.store_body_max);
+  if (!read) {
+    end_ = read.error() == http::Failure::timed_out ? http::CallEnd::timed_out : http::CallEnd::lost;
+    co_return false;
+  }
+  body_ = *std::move(read);
+  co_return true;
+}
+
+Task<Outcome> Attempt::run(std::string head, std::string_view body) {
+  const bool answered = co_await exchange(std::move(head), body);
+  if (!answered) {
+    const bool nothing_sent = end_ == http::CallEnd::not_reached;
+    co_return Outcome{.verdict = nothing_sent ? Verdict::release : Verdict::unknown, .response = nullptr};
+  }
+  const http::Head& answer = call_->head();
+  const Judgement judgement = judge(answer.status(), answer.fields(), route_.keep);
+  bad_outcome_field_ = judgement.bad_outcome_field;
+  auto response = std::make_shared<Response>();
+  if (judgement.verdict == Verdict::keep) {
+    const KeepTerms terms{.store_body_max = route_.store_body_max,
+                          .replay_fields = route_.replay_fields,
+                          .replayed_header = replayed_header_};
+    *response = to_keep(answer.status(), answer.fields(), body_, terms);
+    if (response->body_kept) kept_ = response;
+  } else {
+    response->status = answer.status();
+  }
+  call_->finish();
+  co_return Outcome{.verdict = judgement.verdict, .response = std::move(response)};
+}
+
+Task<Outcome> Attempt::ask(std::string head) {
+  const bool answered = co_await exchange(std::move(head), {});
+  if (!answered || goes_on()) co_return Outcome{};
+  const http::Head& answer = call_->head();
+  const Judgement judgement = judge_probe(answer.status(), answer.fields());
+  Outcome outcome{.verdict = judgement.verdict, .response = nullptr};
+  if (judgement.verdict == Verdict::keep) {
+    const KeepTerms terms{.store_body_max = route_.store_body_max,
+                          .replay_fields = route_.replay_fields,
+                          .replayed_header = replayed_header_};
+    outcome.response = std::make_shared<Response>(to_keep(answer.status(), answer.fields(), body_, terms));
+  }
+  call_->finish();
+  co_return outcome;
+}
+
+}  // namespace semel

@@ -1,0 +1,236 @@
+// One request, top to bottom. Read this first.
+//
+//   route → (not guarded: stream it through) → body, bounded → identify: key and fingerprint → once(): claim, decide,
+//   attempt at the upstream, complete or release → reply
+//
+// What is durable when: the claim before attempt() writes its first byte, the outcome before tell() writes its first.
+#include "gateway/exchange.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "gateway/relay.h"
+#include "policy/forward.h"
+#include "policy/keep.h"
+#include "policy/reply.h"
+#include "policy/route.h"
+
+namespace semel {
+namespace {
+
+// The target without scheme and authority, which an absolute-form target has (RFC 9112 §3.2.2).
+std::string_view origin_form(std::string_view target, std::string_view& host) {
+  const std::size_t scheme = target.find("://");
+  if (target.starts_with('/') || scheme == std::string_view::npos) return target;
+  const std::string_view rest = target.substr(scheme + 3);
+  const std::size_t slash = rest.find_first_of("/?");
+  host = rest.substr(0, slash);
+  return slash == std::string_view::npos ? std::string_view("/") : rest.substr(slash);
+}
+
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+// A key that is certainly not there: no need to hold the body back for it.
+bool surely_keyless(const Route& route, const RequestView& request) {
+  return route.key == KeyMode::off ||
+         (route.key == KeyMode::optional && route.mode == Mode::enforce && route.key_from.is_single(PartKind::header) &&
+          lines_of(request.fields, route.key_from.parts.front().text).empty());
+}
+
+}  // namespace
+
+Exchange::Exchange(const Services& services, std::shared_ptr<const Plan> plan, http::Transaction& client)
+    : services_(services),
+      plan_(std::move(plan)),
+      client_(client),
+      started_(services.clock.stopwatch()),
+      host_(client.head().find("Host").value_or("")),
+      route_metrics_(plan_->no_route) {
+  request_.method = client.head().method();
+  request_.fields = client.head().fields();
+  request_.ip = client.peer();
+  set_target(request_, origin_form(client.head().target(), host_));
+}
+
+Task<void> Exchange::run() {
+  const Match matched = match(config(), request_.method, request_.path);
+  if (const auto* guarded = std::get_if<Guarded>(&matched)) {
+    route_metrics_ = &plan_->metrics_of(*guarded->route);
+    co_await guard(guarded->route);
+  } else if (const auto* open = std::get_if<Unguarded>(&matched)) {
+    route_metrics_ = &plan_->metrics_of(*open->route);
+    co_await pass(open->route);
+  } else if (const auto* doubtful = std::get_if<DoubtfulPath>(&matched)) {
+    Response refusal = plain_reply(400, doubtful->why);
+    co_await send(std::move(refusal));
+  } else {
+    Problem none = problem(ProblemType::no_route);
+    co_await refuse(none, Millis{0}, {});
+  }
+  write_log();
+}
+
+Task<void> Exchange::guard(const Route* route) {
+  if (const auto dropped = dropped_by_request(request_.fields, *route)) {
+    Response refusal = plain_reply(400, "The Connection field names " + *dropped + ", which must not be dropped.");
+    co_await send(std::move(refusal));
+    co_return;
+  }
+  if (surely_keyless(*route, request_)) {
+    co_await pass(route);
+    co_return;
+  }
+  http::Try<std::string> body = co_await client_.read_whole_body(config().limits.body_bytes);
+  if (!body) {
+    client_.close_after();
+    if (body.error() == http::Failure::too_large) {
+      co_await refuse(problem(ProblemType::body_too_large), Millis{0}, {});
+    } else if (body.error() == http::Failure::malformed) {
+      Response refusal = plain_reply(400, "The body is not framed as HTTP/1.1 says.");
+      co_await send(std::move(refusal));
+    }
+    co_return;
+  }
+  body_ = *std::move(body);
+  request_.body = body_;
+
+  Identified identified = identify(*route, request_);
+  if (route->mode == Mode::observe) {
+    observe(*route, identified);
+    co_await forward_unguarded(route, Ending::observed);
+  } else if (auto* identity = std::get_if<Identity>(&identified)) {
+    co_await run_once(route, std::move(*identity));
+  } else if (const auto* refusal = std::get_if<Refusal>(&identified)) {
+    co_await refuse(refusal->problem, Millis{0}, refusal->detail);
+  } else {
+    co_await forward_unguarded(route, Ending::unkeyed);
+  }
+}
+
+Task<void> Exchange::run_once(const Route* route, Identity identity) {
+  key_ = identity.key;
+  if (const ReplayCache::Entry* hot = services_.replays.find(identity.key)) {
+    Answer answer = Refused{.problem = problem(ProblemType::key_reused), .retry_after = Millis{0}, .detail = {}};
+    if (hot->fingerprint == identity.fingerprint) {
+      answer = Replayed{.response = hot->response, .fence = hot->fence, .expires_at = hot->expires_at};
+    }
+    co_await tell(std::move(answer), nullptr);
+    co_return;
+  }
+  guarded_by_ = &route->policy;
+  services_.metrics.in_flight.fetch_add(1, std::memory_order_relaxed);
+  Action act = [this, route](Fence fence) { return attempt(route, fence); };
+  Probe ask;
+  if (route->probe) ask = [this, route, text = identity.key_text] { return probe(route, text); };
+  Answer answer =
+      co_await services_.once.run(identity.key, identity.fingerprint, route->policy, std::move(act), std::move(ask));
+  services_.metrics.in_flight.fetch_sub(1, std::memory_order_relaxed);
+
+  const auto* refused = std::get_if<Refused>(&answer);
+  if (refused != nullptr && refused->problem.type == ProblemType::store_unavailable) {
+    services_.metrics.store_errors.fetch_add(1, std::memory_order_relaxed);
+    if (route->on_store_down == OnStoreDown::forward) {
+      co_await forward_unguarded(route, Ending::unkeyed);
+      co_return;
+    }
+  }
+  co_await tell(std::move(answer), &identity);
+}
+
+Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
+  const std::chrono::nanoseconds from = services_.clock.stopwatch();
+  services_.metrics.claim_seconds.add(seconds(from - started_));
+  attempt_.emplace(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
+                   config().reply.replayed_header);
+  Outcome outcome = co_await attempt_->run(head_for_upstream(*route, fence.number), body_);
+  upstream_time_ = services_.clock.stopwatch() - from;
+  services_.metrics.upstream_seconds.add(seconds(upstream_time_));
+  if (attempt_->bad_outcome_field()) route_metrics_->bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);
+  // Nothing was sent, or nobody answered: once() is told what that means for the key, and tell_first() tells the
+  // caller.
+  if (outcome.response == nullptr) outcome.response = std::make_shared<Response>();
+  co_return outcome;
+}
+
+Task<Outcome> Exchange::probe(const Route* route, std::string key_text) {
+  const auto target = render_target(*route->probe, request_, key_text);
+  if (!target) co_return Outcome{};
+  Attempt asking(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
+                 config().reply.replayed_header);
+  co_return co_await asking.ask(head_for_probe(*route, *target));
+}
+
+Task<void> Exchange::tell(Answer answer, const Identity* identity) {
+  if (auto* ran = std::get_if<Ran>(&answer)) {
+    fence_ = ran->fence.number;
+    if (ran->outcome.verdict == Verdict::keep) {
+      services_.replays.put(identity->key, identity->fingerprint, ran->outcome.response, ran->fence, ran->expires_at);
+    }
+    co_await tell_first(std::move(*ran));
+  } else if (auto* replayed = std::get_if<Replayed>(&answer)) {
+    fence_ = replayed->fence.number;
+    Result<Response> reply = replay_reply(*replayed->response, replayed->expires_at, config().reply);
+    if (!reply) {
+      co_await refuse(problem(ProblemType::record_corrupt), Millis{0}, {});
+      co_return;
+    }
+    if (identity != nullptr) {
+      services_.replays.put(identity->key, identity->fingerprint, replayed->response, replayed->fence,
+                            replayed->expires_at);
+    }
+    note(Ending::replayed);
+    co_await send(*std::move(reply));
+  } else {
+    auto& refused = std::get<Refused>(answer);
+    detail_ = std::move(refused.detail);
+    co_await refuse(refused.problem, refused.retry_after, {});
+    if (attempt_) note(Ending::unknown);
+  }
+}
+
+// The first caller gets the upstream's own answer, or hears how far the request got.
+Task<void> Exchange::tell_first(Ran ran) {
+  const bool kept = ran.outcome.verdict == Verdict::keep;
+  if (attempt_->end() != http::CallEnd::answered) {
+    co_await tell_unreached(attempt_->end(), guarded_by_);
+    co_return;
+  }
+  note(kept ? Ending::ran : ran.outcome.verdict == Verdict::release ? Ending::released : Ending::unknown);
+  const http::Head& answer = attempt_->answer();
+  const auto fields = [&](http::HeadWriter& out) {
+    for (const Field& field : to_client(answer.fields(), config().reply.replayed_header)) {
+      out.field(field.name, field.value);
+    }
+    if (!kept) return;
+    const Field mark = expires_mark(ran.expires_at);
+    out.field(mark.name, mark.value);
+  };
+  if (!attempt_->goes_on()) {
+    const http::Try<void> sent = co_await client_.reply(answer.status(), fields, attempt_->body());
+    if (!sent) client_.close_after();
+    co_return;
+  }
+  http::Try<void> sent = co_await client_.start_reply(answer.status(), fields, answer.framing(), answer.length());
+  if (sent) sent = co_await client_.continue_reply(attempt_->body());
+  while (sent) {
+    const http::Try<std::string_view> piece = co_await attempt_->call().read_body();
+    if (!piece) {
+      client_.cut_reply();
+      co_return;
+    }
+    if (piece->empty()) {
+      attempt_->call().finish();
+      sent = co_await client_.end_reply();
+      break;
+    }
+    sent = co_await client_.continue_reply(*piece);
+  }
+  if (!sent) client_.close_after();
+}
+
+}  // namespace semel

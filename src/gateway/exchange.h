@@ -1,0 +1,94 @@
+// One request, top to bottom: run() in exchange.cc is where to start reading.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/attempt.h"
+#include "gateway/metrics.h"
+#include "gateway/observer.h"
+#include "gateway/plan.h"
+#include "gateway/replay_cache.h"
+#include "gateway/request_log.h"
+#include "http/transaction.h"
+#include "policy/config.h"
+#include "policy/identify.h"
+#include "policy/request_view.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/once.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+
+namespace semel {
+
+// What every request of a thread shares.
+struct Services {
+  Once& once;
+  Clock& clock;
+  Metrics& metrics;
+  Observer& observer;
+  ReplayCache& replays;
+  RequestLog& log;
+};
+
+class Exchange {
+ public:
+  Exchange(const Services& services, std::shared_ptr<const Plan> plan, http::Transaction& client);
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  ~Exchange() = default;
+
+  Task<void> run();
+
+ private:
+  // The ways through, in the order in which exchange.cc tells them.
+  Task<void> guard(const Route* route);
+  Task<void> run_once(const Route* route, Identity identity);
+  Task<void> pass(const Route* route);
+  Task<void> forward_unguarded(const Route* route, Ending ending);
+  void observe(const Route& route, const Identified& identified);
+
+  // What goes up.
+  [[nodiscard]] std::string head_for_upstream(const Route& route, std::optional<std::uint64_t> attempt) const;
+  [[nodiscard]] std::string head_for_probe(const Route& route, std::string_view target) const;
+  Task<Outcome> attempt(const Route* route, Fence fence);
+  Task<Outcome> probe(const Route* route, std::string key_text);
+
+  // What comes down.
+  Task<void> tell(Answer answer, const Identity* identity);
+  Task<void> tell_first(Ran ran);
+  Task<void> tell_unreached(http::CallEnd end, const Policy* guarded_by);
+  Task<void> refuse(Problem problem, Millis retry_after, std::string detail);
+  Task<void> send(Response response);
+
+  void note(Ending ending) { ending_ = ending; }
+  void write_log() const;
+  [[nodiscard]] const Config& config() const { return *plan_->config; }
+
+  Services services_;
+  std::shared_ptr<const Plan> plan_;
+  http::Transaction& client_;
+  const std::chrono::nanoseconds started_;
+  RequestView request_;
+  std::string_view host_;
+  std::string body_;
+  const Policy* guarded_by_ = nullptr;  // set when there is a key
+
+  // For the log and the metrics.
+  RouteMetrics* route_metrics_;
+  Ending ending_ = Ending::malformed;
+  std::optional<ProblemType> problem_;
+  std::optional<Key> key_;
+  std::uint64_t fence_ = 0;
+  std::string detail_;
+  std::chrono::nanoseconds upstream_time_{0};
+  std::optional<Attempt> attempt_;
+};
+
+}  // namespace semel

@@ -1,0 +1,166 @@
+// The small change of an exchange: heads that go up, replies that come down, the log line at the end.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "gateway/exchange.h"
+#include "gateway/relay.h"
+#include "policy/ascii.h"
+#include "policy/forward.h"
+#include "policy/keep.h"
+#include "policy/reply.h"
+
+namespace semel {
+namespace {
+
+constexpr Millis retry_after_unreached{1'000};
+
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+bool is_safe(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
+}
+
+}  // namespace
+
+Task<void> Exchange::pass(const Route* route) {
+  note(Ending::passed);
+  if (goes_in_circles(request_.fields, config().server.name)) {
+    Response refusal =
+        plain_reply(502, "The request has been through this gateway before: an upstream points back at it.");
+    co_await send(std::move(refusal));
+    co_return;
+  }
+  const std::string_view marker = config().reply.replayed_header;
+  const auto write_answer = [marker](const http::Head& answer, http::HeadWriter& out) {
+    for (const Field& field : to_client(answer.fields(), marker)) out.field(field.name, field.value);
+  };
+  Relay relay(client_, *plan_->upstreams[route->upstream], config().upstreams[route->upstream].timeout, write_answer);
+  std::string head = head_for_upstream(*route, std::nullopt);
+  const Relay::Again again = is_safe(request_.method) ? Relay::Again::repeatable : Relay::Again::never;
+  const RelayEnd end = co_await relay.run(std::move(head), again);
+  if (end == RelayEnd::answered || end == RelayEnd::cut) co_return;
+  co_await tell_unreached(end == RelayEnd::not_reached ? http::CallEnd::not_reached
+                          : end == RelayEnd::timed_out ? http::CallEnd::timed_out
+                                                       : http::CallEnd::lost,
+                          nullptr);
+}
+
+// A request whose body has been read already, but which has no key to guard it by.
+Task<void> Exchange::forward_unguarded(const Route* route, Ending ending) {
+  attempt_.emplace(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
+                   config().reply.replayed_header);
+  Outcome outcome = co_await attempt_->run(head_for_upstream(*route, std::nullopt), body_);
+  outcome.verdict = Verdict::release;  // nothing was promised, so nothing is kept
+  co_await tell_first(Ran{.outcome = std::move(outcome), .fence = {}, .expires_at = {}});
+  if (attempt_->end() == http::CallEnd::answered) note(ending);
+}
+
+void Exchange::observe(const Route& route, const Identified& identified) {
+  RouteMetrics& metrics = plan_->metrics_of(route);
+  if (const auto* identity = std::get_if<Identity>(&identified)) {
+    key_ = identity->key;
+    const Observer::Sight sight = services_.observer.look(identity->key, identity->fingerprint);
+    if (sight == Observer::Sight::same) metrics.would_replay.fetch_add(1, std::memory_order_relaxed);
+    if (sight == Observer::Sight::other) metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
+  } else if (std::holds_alternative<Refusal>(identified)) {
+    metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+std::string Exchange::head_for_upstream(const Route& route, std::optional<std::uint64_t> attempt) const {
+  const UpstreamConfig& upstream = config().upstreams[route.upstream];
+  const Hop hop{.scheme = "http",
+                .host = host_,
+                .version = client_.head().version() == 10 ? "1.0" : "1.1",
+                .via = config().server.name,
+                .forwarded = config().server.forwarded};
+  const std::string host = upstream.host == HostSource::client ? std::string(host_) : host_field(upstream.urls.front());
+  std::string head;
+  http::HeadWriter out = http::HeadWriter::request(head, request_.method, request_.target);
+  for (const Field& field : to_upstream(request_, hop, host, attempt)) out.field(field.name, field.value);
+  if (client_.body_read() && (!body_.empty() || client_.head().framing() != http::Framing::none)) {
+    out.length(body_.size());
+  } else if (client_.head().framing() == http::Framing::length) {
+    out.length(client_.head().length());
+  } else if (client_.head().framing() == http::Framing::chunked) {
+    out.chunked();
+  }
+  out.end();
+  return head;
+}
+
+// A probe carries what says who is asking, and nothing that describes a body.
+std::string Exchange::head_for_probe(const Route& route, std::string_view target) const {
+  std::string head;
+  http::HeadWriter out = http::HeadWriter::request(head, "GET", target);
+  const UpstreamConfig& upstream = config().upstreams[route.upstream];
+  const Hop hop{.scheme = "http", .host = host_, .via = config().server.name, .forwarded = config().server.forwarded};
+  const std::string host = upstream.host == HostSource::client ? std::string(host_) : host_field(upstream.urls.front());
+  for (const Field& field : to_upstream(request_, hop, host, std::nullopt)) {
+    if (!to_lower(field.name).starts_with("content-")) out.field(field.name, field.value);
+  }
+  out.end();
+  return head;
+}
+
+Task<void> Exchange::tell_unreached(http::CallEnd end, const Policy* guarded_by) {
+  if (end == http::CallEnd::not_reached) {
+    co_await refuse(problem(ProblemType::upstream_unreachable), retry_after_unreached, {});
+    co_return;
+  }
+  const std::uint16_t status = end == http::CallEnd::timed_out ? 504 : 502;
+  if (guarded_by == nullptr) {
+    Response reply = plain_reply(status, "The service behind this gateway took the request, but its answer was lost.");
+    co_await send(std::move(reply));
+    co_return;
+  }
+  Problem lost = problem(ProblemType::outcome_unknown);
+  lost.status = status;
+  if (guarded_by->on_unknown != OnUnknown::hold) lost.retry = Retry::same_key;
+  co_await refuse(lost, lost.retry == Retry::same_key ? retry_after_unreached : Millis{0}, {});
+  note(Ending::unknown);
+}
+
+Task<void> Exchange::refuse(Problem problem, Millis retry_after, std::string detail) {
+  note(Ending::refused);
+  problem_ = problem.type;
+  Response reply = problem_reply(problem, retry_after, config().reply, detail);
+  co_await send(std::move(reply));
+}
+
+Task<void> Exchange::send(Response response) {
+  const auto fields = [&](http::HeadWriter& out) {
+    for (const Field& field : response.fields) out.field(field.name, field.value);
+  };
+  const http::Try<void> sent = co_await client_.reply(response.status, fields, response.body);
+  if (!sent) client_.close_after();
+}
+
+void Exchange::write_log() const {
+  route_metrics_->by_ending.at(static_cast<std::size_t>(ending_)).fetch_add(1, std::memory_order_relaxed);
+  if (problem_) {
+    route_metrics_->by_problem.at(static_cast<std::size_t>(*problem_)).fetch_add(1, std::memory_order_relaxed);
+  }
+  if (!config().log.requests) return;
+  services_.log.add({.at = services_.clock.now(),
+                     .method = request_.method,
+                     .path = request_.path,
+                     .route = route_metrics_->label,
+                     .outcome = name(ending_),
+                     .problem = problem_ ? slug(*problem_) : std::string_view(),
+                     .status = client_.status_sent(),
+                     .key = key_ ? &*key_ : nullptr,
+                     .fence = fence_,
+                     .seconds = seconds(services_.clock.stopwatch() - started_),
+                     .upstream_seconds = seconds(upstream_time_),
+                     .trace = client_.head().find("traceparent").value_or(""),
+                     .detail = detail_});
+}
+
+}  // namespace semel

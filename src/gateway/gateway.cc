@@ -1,0 +1,95 @@
+#include "gateway/gateway.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+
+namespace semel {
+namespace {
+
+constexpr std::size_t sweep_limit = 1'000;  // records a step, so that a sweep never holds up the requests
+
+}  // namespace
+
+Gateway::Gateway(std::unique_ptr<Store> store, Clock& clock, std::uint64_t seed, std::size_t waiters_max)
+    : store_(std::move(store)), once_(*store_, clock, seed, waiters_max) {}
+
+Result<std::unique_ptr<Gateway>> Gateway::start(std::shared_ptr<const Config> config, std::unique_ptr<Store> store,
+                                                Clock& clock, LogSink& log, std::uint64_t seed) {
+  std::unique_ptr<Gateway> gateway(new Gateway(std::move(store), clock, seed, config->limits.waiters));
+  gateway->gate_.connections_max = config->limits.connections;
+  const Shared shared{.clock = clock,
+                      .once = gateway->once_,
+                      .metrics = gateway->metrics_,
+                      .observer = gateway->observer_,
+                      .log = log,
+                      .gate = gateway->gate_};
+  const std::size_t threads =
+      config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
+  Endpoint endpoint = config->server.listen;
+  for (std::size_t i = 0; i < threads; ++i) {
+    auto worker = std::make_unique<Worker>(shared, config);
+    const Result<std::uint16_t> port = worker->listen(endpoint);
+    if (!port) return std::unexpected(port.error());
+    endpoint.port = *port;  // if the system chose it for the first, the others share it
+    gateway->workers_.push_back(std::move(worker));
+  }
+  gateway->port_ = endpoint.port;
+  Worker& first = *gateway->workers_.front();
+  if (config->admin.listen) {
+    gateway->admin_ = std::make_unique<Admin>(first, *gateway->store_, gateway->metrics_, config->admin.token);
+    const Result<std::uint16_t> port = gateway->admin_->listen(*config->admin.listen);
+    if (!port) return std::unexpected(port.error());
+    gateway->admin_port_ = *port;
+    gateway->admin_->start();
+  }
+  boost::asio::co_spawn(first.executor(), gateway->sweep(), boost::asio::detached);
+  for (const auto& worker : gateway->workers_) worker->start();
+  return gateway;
+}
+
+Gateway::~Gateway() {
+  stop();
+  wait();
+}
+
+void Gateway::reload(std::shared_ptr<const Config> config) {
+  for (const auto& worker : workers_) worker->reload(config);
+}
+
+void Gateway::drain() {
+  gate_.draining = true;
+  if (admin_) boost::asio::post(workers_.front()->executor(), [this] { admin_->stop(); });
+  for (const auto& worker : workers_) worker->drain();
+}
+
+void Gateway::stop() {
+  for (const auto& worker : workers_) worker->stop();
+}
+
+void Gateway::wait() {
+  for (const auto& worker : workers_) worker->join();
+}
+
+bool Gateway::ended() const {
+  return std::ranges::all_of(workers_, [](const auto& worker) { return worker->ended(); });
+}
+
+// Deletes what has expired, a little at every tick.
+Task<void> Gateway::sweep() {
+  http::Ticker& ticker = workers_.front()->ticker();
+  for (;;) {
+    co_await ticker.next();
+    if (gate_.draining) co_return;
+    const Result<std::size_t> swept = co_await store_->sweep(sweep_limit);
+    if (swept) metrics_.expired.fetch_add(*swept, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace semel

@@ -1,0 +1,62 @@
+// The gateway as a whole: a store, one worker per core, the admin listener, and how they start, reload and stop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gateway/admin.h"
+#include "gateway/metrics.h"
+#include "gateway/observer.h"
+#include "gateway/request_log.h"
+#include "gateway/worker.h"
+#include "http/listener.h"
+#include "policy/config.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/once.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel {
+
+class Gateway {
+ public:
+  // `seed` must differ from process to process. Code::unavailable: an address cannot be had.
+  static Result<std::unique_ptr<Gateway>> start(std::shared_ptr<const Config> config, std::unique_ptr<Store> store,
+                                                Clock& clock, LogSink& log, std::uint64_t seed);
+  ~Gateway();
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] std::uint16_t admin_port() const { return admin_port_; }
+
+  // Requests that are under way keep the configuration they started with. Listeners, threads, store and limits stay as
+  // they were at the start.
+  void reload(std::shared_ptr<const Config> config);
+  // No new connections; requests under way are finished.
+  void drain();
+  // At once. Keys that are running then stay so until their lease lapses.
+  void stop();
+  // Until every thread has ended.
+  void wait();
+  [[nodiscard]] bool ended() const;
+
+ private:
+  Gateway(std::unique_ptr<Store> store, Clock& clock, std::uint64_t seed, std::size_t waiters_max);
+  Task<void> sweep();
+
+  Metrics metrics_;
+  Observer observer_;
+  http::Gate gate_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
+  std::unique_ptr<Store> store_;
+  Once once_;
+  std::unique_ptr<Admin> admin_;
+  std::uint16_t port_ = 0;
+  std::uint16_t admin_port_ = 0;
+};
+
+}  // namespace semel

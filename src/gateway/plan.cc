@@ -1,0 +1,27 @@
+#include "gateway/plan.h"
+
+#include <memory>
+#include <utility>
+
+namespace semel {
+
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Config> config, Clock& clock, const Executor& executor,
+                                      http::Ticker& ticker, Metrics& metrics) {
+  auto plan = std::make_shared<Plan>();
+  for (const UpstreamConfig& upstream : config->upstreams) {
+    http::UpstreamOptions options{.addresses = {},
+                                  .connect_time = upstream.connect_timeout,
+                                  .idle_time = upstream.idle_timeout,
+                                  .idle_max = upstream.connections};
+    for (const Url& url : upstream.urls) {
+      options.addresses.push_back({.host = url.authority.host, .port = url.authority.port});
+    }
+    plan->upstreams.push_back(std::make_unique<http::Upstream>(std::move(options), clock, executor, ticker));
+  }
+  for (const Route& route : config->routes) plan->routes.push_back(&metrics.route(route.path.text));
+  plan->no_route = &metrics.route("");
+  plan->config = std::move(config);
+  return plan;
+}
+
+}  // namespace semel

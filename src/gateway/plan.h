@@ -1,0 +1,32 @@
+// What a thread answers requests with, under one configuration. A reload makes a new one; requests keep the one that
+// they started with.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "gateway/metrics.h"
+#include "http/ticker.h"
+#include "http/upstream.h"
+#include "policy/config.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+
+namespace semel {
+
+struct Plan {
+  std::shared_ptr<const Config> config;
+  std::vector<std::unique_ptr<http::Upstream>> upstreams;  // as in the configuration
+  std::vector<RouteMetrics*> routes;                       // as in the configuration
+  RouteMetrics* no_route = nullptr;
+
+  [[nodiscard]] RouteMetrics& metrics_of(const Route& route) const {
+    return *routes[static_cast<std::size_t>(&route - config->routes.data())];
+  }
+};
+
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Config> config, Clock& clock, const Executor& executor,
+                                      http::Ticker& ticker, Metrics& metrics);
+
+}  // namespace semel

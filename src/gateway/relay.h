@@ -1,0 +1,50 @@
+// A request that is not guarded: streamed to the upstream and its answer streamed back, both at once, nothing kept.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "http/call.h"
+#include "http/head.h"
+#include "http/transaction.h"
+#include "http/upstream.h"
+#include "http/writer.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+
+namespace semel {
+
+enum class RelayEnd : std::uint8_t {
+  answered,
+  not_reached,  // nothing was sent to the upstream, and nothing to the client
+  timed_out,    // sent, no answer; nothing was sent to the client
+  lost,         // as above, but the connection broke
+  cut,          // the answer broke off in the middle; so did the client's connection
+};
+
+class Relay {
+ public:
+  // Writes the fields of the upstream's answer, without framing, as the client is to see them.
+  using WriteAnswer = std::function<void(const http::Head& answer, http::HeadWriter& out)>;
+
+  Relay(http::Transaction& client, http::Upstream& upstream, Millis timeout, WriteAnswer write_answer);
+
+  // `head` is the whole head of the request to the upstream, framed as the client's is. A `repeatable` request is sent
+  // again when a pooled connection turns out to have been closed (RFC 9110 §9.2.2).
+  enum class Again : std::uint8_t { never, repeatable };
+  Task<RelayEnd> run(std::string head, Again again);
+
+ private:
+  Task<RelayEnd> carry_answer();
+  Task<RelayEnd> exchange_both_ways();
+
+  http::Transaction& client_;
+  http::Upstream& upstream_;
+  const Millis timeout_;
+  WriteAnswer write_answer_;
+  std::optional<http::Call> call_;
+};
+
+}  // namespace semel

@@ -1,0 +1,48 @@
+// Answers of hot keys, so that a replay need not ask the store.
+//
+// Only ended keys are here, and an ended key does not change before it expires; an entry is trusted for half a minute
+// all the same, so that what an operator does to a key is seen. Bounded in bytes; the entry that was not asked for the
+// longest goes first. Used by one thread.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <unordered_map>
+
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/response.h>
+#include <semel/store.h>
+
+namespace semel {
+
+class ReplayCache {
+ public:
+  ReplayCache(Clock& clock, std::size_t bytes_max) : clock_(clock), bytes_max_(bytes_max) {}
+
+  struct Entry {
+    Key key;
+    Fingerprint fingerprint;
+    SharedResponse response;
+    Fence fence;
+    Time expires_at;
+    Time trusted_until;
+  };
+
+  // Valid until the next call.
+  const Entry* find(const Key& key);
+  void put(const Key& key, const Fingerprint& fingerprint, SharedResponse response, Fence fence, Time expires_at);
+
+ private:
+  using Entries = std::list<Entry>;
+  void drop(Entries::iterator entry);
+
+  Clock& clock_;
+  const std::size_t bytes_max_;
+  std::size_t bytes_ = 0;
+  Entries entries_;  // most recently used first
+  std::unordered_map<Key, Entries::iterator> by_key_;
+};
+
+}  // namespace semel

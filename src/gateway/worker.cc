@@ -1,0 +1,103 @@
+#include "gateway/worker.h"
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+
+namespace semel {
+namespace {
+
+namespace asio = boost::asio;
+
+http::SessionLimits limits_of(const LimitsConfig& limits) {
+  return {.head_bytes = static_cast<std::uint32_t>(limits.header_bytes),
+          .head_time = limits.header_timeout,
+          .body_time = limits.body_timeout,
+          .idle_time = limits.idle_timeout};
+}
+
+}  // namespace
+
+Worker::Worker(const Shared& shared, std::shared_ptr<const Config> config)
+    : shared_(shared),
+      ticker_(shared.clock, context_.get_executor()),
+      log_(shared.log),
+      replays_(shared.clock, config->limits.replay_cache_bytes),
+      plan_(make_plan(std::move(config), shared.clock, context_.get_executor(), ticker_, shared.metrics)) {}
+
+Worker::~Worker() {
+  join();
+}
+
+Result<std::uint16_t> Worker::listen(const Endpoint& endpoint) {
+  auto listener = http::Listener::open(context_.get_executor(), ticker_, endpoint.host, endpoint.port, shared_.gate);
+  if (!listener) return std::unexpected(listener.error());
+  listener_ = *std::move(listener);
+  return listener_->port();
+}
+
+void Worker::start() {
+  ticker_.start();
+  listener_->start(*this, limits_of(plan_->config->limits));
+  asio::co_spawn(context_.get_executor(), keep_house(), asio::detached);
+  thread_ = std::thread([this] {
+    context_.run();
+    ended_ = true;
+  });
+}
+
+void Worker::reload(std::shared_ptr<const Config> config) {
+  asio::post(context_, [this, config = std::move(config)]() mutable {
+    plan_ = make_plan(std::move(config), shared_.clock, context_.get_executor(), ticker_, shared_.metrics);
+  });
+}
+
+void Worker::drain() {
+  asio::post(context_, [this] {
+    listener_->stop();
+    ticker_.cut_idle();
+    drain_until_ = shared_.clock.now() + plan_->config->limits.drain_timeout;
+  });
+}
+
+void Worker::stop() {
+  context_.stop();
+}
+
+void Worker::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+Task<void> Worker::handle(http::Transaction& transaction) {
+  const Services services{.once = shared_.once,
+                          .clock = shared_.clock,
+                          .metrics = shared_.metrics,
+                          .observer = shared_.observer,
+                          .replays = replays_,
+                          .log = log_};
+  return run(std::make_unique<Exchange>(services, plan_, transaction));
+}
+
+Task<void> Worker::run(std::unique_ptr<Exchange> exchange) {
+  co_await exchange->run();
+}
+
+// Writes the log every tick; when draining, ends the thread once the last connection is gone or time is up.
+Task<void> Worker::keep_house() {
+  for (;;) {
+    co_await ticker_.next();
+    log_.flush();
+    if (!drain_until_) continue;
+    ticker_.cut_idle();
+    if (shared_.gate.connections == 0 || shared_.clock.now() >= *drain_until_) break;
+  }
+  ticker_.stop();
+  context_.stop();
+}
+
+}  // namespace semel

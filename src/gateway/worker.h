@@ -1,0 +1,79 @@
+// One thread of the gateway: its event loop, its listener, its connections to the upstreams.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <boost/asio/io_context.hpp>
+
+#include "gateway/exchange.h"
+#include "gateway/metrics.h"
+#include "gateway/observer.h"
+#include "gateway/plan.h"
+#include "gateway/replay_cache.h"
+#include "gateway/request_log.h"
+#include "http/listener.h"
+#include "http/session.h"
+#include "http/ticker.h"
+#include "policy/config.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/once.h>
+#include <semel/result.h>
+
+namespace semel {
+
+// What all threads share.
+struct Shared {
+  Clock& clock;
+  Once& once;
+  Metrics& metrics;
+  Observer& observer;
+  LogSink& log;
+  http::Gate& gate;
+};
+
+class Worker : public http::Handler {
+ public:
+  Worker(const Shared& shared, std::shared_ptr<const Config> config);
+  ~Worker() override;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Takes the address. Code::unavailable: it cannot be had.
+  Result<std::uint16_t> listen(const Endpoint& endpoint);
+  void start();
+
+  // May be called from any thread.
+  void reload(std::shared_ptr<const Config> config);
+  void drain();
+  void stop();
+  void join();
+  [[nodiscard]] bool ended() const { return ended_; }
+
+  [[nodiscard]] Executor executor() { return context_.get_executor(); }
+  [[nodiscard]] http::Ticker& ticker() { return ticker_; }
+  [[nodiscard]] const std::shared_ptr<const Plan>& plan() const { return plan_; }
+
+  Task<void> handle(http::Transaction& transaction) override;
+
+ private:
+  static Task<void> run(std::unique_ptr<Exchange> exchange);
+  Task<void> keep_house();
+
+  Shared shared_;
+  boost::asio::io_context context_{1};
+  http::Ticker ticker_;
+  RequestLog log_;
+  ReplayCache replays_;
+  std::shared_ptr<const Plan> plan_;
+  std::unique_ptr<http::Listener> listener_;
+  std::optional<Time> drain_until_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+}  // namespace semel
