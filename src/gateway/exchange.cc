@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "gateway/relay.h"
+#include "gateway/sink.h"
 #include "policy/forward.h"
 #include "policy/keep.h"
 #include "policy/reply.h"
@@ -203,9 +204,7 @@ Task<void> Exchange::tell_first(Ran ran) {
   note(kept ? Ending::ran : ran.outcome.verdict == Verdict::release ? Ending::released : Ending::unknown);
   const http::Head& answer = attempt_->answer();
   const auto fields = [&](http::HeadWriter& out) {
-    for (const Field& field : to_client(answer.fields(), config().reply.replayed_header)) {
-      out.field(field.name, field.value);
-    }
+    to_client(answer.fields(), config().reply.replayed_header, into(out));
     if (!kept) return;
     const Field mark = expires_mark(ran.expires_at);
     out.field(mark.name, mark.value);

@@ -8,6 +8,7 @@
 
 #include "gateway/exchange.h"
 #include "gateway/relay.h"
+#include "gateway/sink.h"
 #include "policy/ascii.h"
 #include "policy/forward.h"
 #include "policy/keep.h"
@@ -38,7 +39,7 @@ Task<void> Exchange::pass(const Route* route) {
   }
   const std::string_view marker = config().reply.replayed_header;
   const auto write_answer = [marker](const http::Head& answer, http::HeadWriter& out) {
-    for (const Field& field : to_client(answer.fields(), marker)) out.field(field.name, field.value);
+    to_client(answer.fields(), marker, into(out));
   };
   Relay relay(client_, *plan_->upstreams[route->upstream], config().upstreams[route->upstream].timeout, write_answer);
   std::string head = head_for_upstream(*route, std::nullopt);
@@ -83,7 +84,7 @@ std::string Exchange::head_for_upstream(const Route& route, std::optional<std::u
   const std::string host = upstream.host == HostSource::client ? std::string(host_) : host_field(upstream.urls.front());
   std::string head;
   http::HeadWriter out = http::HeadWriter::request(head, request_.method, request_.target);
-  for (const Field& field : to_upstream(request_, hop, host, attempt)) out.field(field.name, field.value);
+  to_upstream(request_, hop, host, attempt, into(out));
   if (client_.body_read() && (!body_.empty() || client_.head().framing() != http::Framing::none)) {
     out.length(body_.size());
   } else if (client_.head().framing() == http::Framing::length) {
@@ -102,9 +103,9 @@ std::string Exchange::head_for_probe(const Route& route, std::string_view target
   const UpstreamConfig& upstream = config().upstreams[route.upstream];
   const Hop hop{.scheme = "http", .host = host_, .via = config().server.name, .forwarded = config().server.forwarded};
   const std::string host = upstream.host == HostSource::client ? std::string(host_) : host_field(upstream.urls.front());
-  for (const Field& field : to_upstream(request_, hop, host, std::nullopt)) {
-    if (!to_lower(field.name).starts_with("content-")) out.field(field.name, field.value);
-  }
+  to_upstream(request_, hop, host, std::nullopt, [&out](std::string_view name, std::string_view value) {
+    if (!to_lower(name).starts_with("content-")) out.field(name, value);
+  });
   out.end();
   return head;
 }
