@@ -1,3 +1,5 @@
+// The order of the questions is the protocol: has it expired, has it lapsed, whose is it, and only then what is asked.
+// Every boundary is closed on the left: a lease or a record is over at its very millisecond.
 #include "core/transition.h"
 
 #include <expected>
