@@ -45,6 +45,8 @@ TEST(CanonicalJson, SortsNamesByTheirBytes) {
   EXPECT_EQ(canonical(R"({"b":1,"ab":2,"a":3,"":4})"), R"({"":4,"a":3,"ab":2,"b":1})");
   EXPECT_EQ(canonical(R"({"12345678b":1,"12345678":2,"12345678a":3,"1234567":4,"123456789":5})"),
             R"({"1234567":4,"12345678":2,"123456789":5,"12345678a":3,"12345678b":1})");
+  EXPECT_EQ(canonical(R"({"1234567 ":1,"1234567":2,"123 ":3,"123":4})"),
+            R"({"123":4,"123 ":3,"1234567":2,"1234567 ":1})");
   EXPECT_EQ(canonical("{\"\xEE\x80\x80\":1,\"\xF0\x90\x80\x80\":2,\"z\":3,\"\xC3\xA9\":4}"),
             "{\"z\":3,\"\xC3\xA9\":4,\"\xEE\x80\x80\":1,\"\xF0\x90\x80\x80\":2}");
 }
@@ -199,7 +201,11 @@ TEST(CanonicalJson, RefusesInvalidUnicode) {
                                       "\\uD800\\uD800",
                                       "\\uDC00\\uD800",
                                       "\\uD800\\u",
-                                      "\\uD800\\uDC0"}) {
+                                      "\\uD800\\uDC0",
+                                      "\\uDFFF",
+                                      "\\uDBFF",
+                                      "\\uD800\\uDBFF",
+                                      "\\uD800\\uE000"}) {
     const std::string quoted = '"' + std::string(text) + '"';
     EXPECT_EQ(canonical(quoted), "nothing") << text;
     EXPECT_EQ(canonical("{" + quoted + ":1}"), "nothing") << text;
@@ -210,6 +216,8 @@ TEST(CanonicalJson, RefusesInvalidUnicode) {
     const std::string quoted = '"' + std::string(text) + '"';
     EXPECT_EQ(canonical(quoted), quoted);
   }
+  EXPECT_EQ(canonical(R"("\ud7ff\ue000\ud800\udc00\udbff\udfff\u007f\u0080\u07ff\u0800\uffff")"),
+            "\"\xED\x9F\xBF\xEE\x80\x80\xF0\x90\x80\x80\xF4\x8F\xBF\xBF\x7F\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBF\"");
 }
 
 // Depth is 64: one more is refused, whichever containers are nested.

@@ -87,6 +87,19 @@ TEST(EcdsaP256, VerifiesOnlyWhatWasSigned) {
   }
 }
 
+// A signature that holds on another curve is not one of ours: P-384 here, made for this test.
+TEST(EcdsaP256, RefusesKeysOfOtherCurves) {
+  const std::string key = from_hex(
+      "3076301006072a8648ce3d020106052b81040022036200045de3519e30fffd92aa8e8c77873ff0ae60d69dc32fc25032"
+      "8875a7f577f7782eec1fb394f2040057bd69589cef287260dbe054673855c5bbb01f357a651c6a5ea14d8560bdaa3ebc"
+      "dd6567250a71e821b7c155f9d74ebad70cdc02494973f1d0");
+  const std::string signature = from_hex(
+      "306502306cb3827491f179ca29295b8ae85d4bef55c5a55ac1e3799821c6ed3120631cb249584618a7b5fc25f5fb1a00"
+      "ed8ffb20023100ba87a3acc03f455de44072384b602ff373cfb4b8d45939f92c8ed93f91f65fb3dcea782a0abb0a91c7"
+      "4ba3dae6fb4243");
+  EXPECT_FALSE(verify_ecdsa_p256_sha256(key, "sample", signature));
+}
+
 // Malformed keys and signatures verify nothing, and leave no OpenSSL errors behind for the next TLS call to find.
 TEST(Signatures, AreRefusedQuietlyWhenMalformed) {
   ERR_clear_error();

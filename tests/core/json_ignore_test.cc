@@ -48,6 +48,7 @@ TEST(IgnoredElements, CountAsTheyWereSent) {
   EXPECT_EQ(without({"/0", "/1", "/2"}, "[1,2,3]"), "[]");
   EXPECT_EQ(without({"/3"}, "[1,2,3]"), "[1,2,3]");
   EXPECT_EQ(without({"/0/0"}, "[[1,2],[1,2]]"), "[[2],[1,2]]");
+  EXPECT_EQ(without({"/a/0", "/b/0", "/b/1"}, R"({"a":[1,2],"b":[1,2,3]})"), R"({"a":[2],"b":[3]})");
   EXPECT_EQ(without({"/11"}, "[0,1,2,3,4,5,6,7,8,9,0,11,12]"), "[0,1,2,3,4,5,6,7,8,9,0,12]");
 }
 
