@@ -101,6 +101,7 @@ class Once::Impl {
 
  private:
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms);
+  Async<void> confirm(Key key, Fence fence, Millis lease, Time asked_at);
   Task<Answer> perform(Key key, Run run, Policy policy, Action action);
   Task<Answer> adopt(Key key, Run run, Policy policy, Outcome found);
   Async<void> finish(Key key, Fence fence, Outcome outcome);
@@ -116,7 +117,8 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   const Executor executor = co_await asio::this_coro::executor;
-  const Time give_up = clock_.now() + policy.wait_max;
+  const Time asked_at = clock_.now();
+  const Time give_up = asked_at + policy.wait_max;
   Terms terms = terms_of(policy, owner());
   Outcome found;  // what a probe said of the attempt that `terms` may replace
 
@@ -130,6 +132,8 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     if (const auto* go = std::get_if<Run>(&decision)) {
       place.reset();
       if (found.verdict == Verdict::keep) co_return co_await adopt(std::move(key), *go, policy, std::move(found));
+      const Result<void> fresh = co_await confirm(key, go->fence, policy.lease, asked_at);
+      if (!fresh) co_return refused_by_store(fresh.error());
       co_return co_await perform(std::move(key), *go, policy, std::move(action));
     }
     if (const auto* replay = std::get_if<Replay>(&decision)) {
@@ -159,6 +163,26 @@ Async<Claim> Once::Impl::claim(Key key, Fingerprint fingerprint, Terms terms) {
     const bool lost = !claimed && claimed.error().code == Code::unavailable;
     if (!lost || attempt == claim_tries) co_return claimed;
   }
+}
+
+// A grant that was long on its way (a slow disk, a stopped process), or that repeats one whose first answer was lost,
+// may have lapsed by now, and another attempt may have begun. Nothing has gone out yet, so the lease is renewed before
+// anything does; if it cannot be, the claim is given up.
+Async<void> Once::Impl::confirm(Key key, Fence fence, Millis lease, Time asked_at) {
+  Result<void> renewed;
+  for (int attempt = 1; clock_.now() - asked_at > lease / renewals_per_lease; ++attempt) {
+    asked_at = clock_.now();
+    if (attempt > claim_tries) {
+      renewed = fail(Code::unavailable, "the store answers more slowly than the lease lasts");
+    } else {
+      renewed = co_await store_.renew(key, fence, lease);
+    }
+    if (renewed) continue;
+    const Outcome untouched{.verdict = Verdict::release, .response = nullptr};
+    (void)co_await finish(std::move(key), fence, untouched);
+    break;
+  }
+  co_return renewed;
 }
 
 Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action) {
