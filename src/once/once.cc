@@ -64,6 +64,13 @@ Refused outcome_unknown(const Policy& policy, std::string detail) {
   return refused;
 }
 
+// For a later caller: the attempt was another's.
+Refused still_unknown(const Policy& policy, std::string detail) {
+  Refused refused = outcome_unknown(policy, std::move(detail));
+  refused.problem.status = problem(ProblemType::outcome_unknown).status;
+  return refused;
+}
+
 Refused still_in_flight() {
   return {.problem = problem(ProblemType::in_flight), .retry_after = retry_after_store, .detail = {}};
 }
@@ -148,9 +155,9 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
       co_await place->pause()->wait(patience);
       continue;
     }
-    if (!probe) co_return outcome_unknown(policy, "the policy says probe, but there is none");
+    if (!probe) co_return still_unknown(policy, "the policy says probe, but there is none");
     found = co_await guarded(&probe);
-    if (found.verdict == Verdict::unknown) co_return outcome_unknown(policy, "the probe could not tell");
+    if (found.verdict == Verdict::unknown) co_return still_unknown(policy, "the probe could not tell");
     terms.lapsed = Lapsed::taken_over;
     terms.only_over = std::get<Ask>(decision).fence;
   }
@@ -206,7 +213,7 @@ Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action)
 Task<Answer> Once::Impl::adopt(Key key, Run run, Policy policy, Outcome found) {
   if (found.response == nullptr) found.response = no_content();
   const Result<void> finished = co_await finish(std::move(key), run.fence, found);
-  if (!finished) co_return outcome_unknown(policy, finished.error().detail);
+  if (!finished) co_return still_unknown(policy, finished.error().detail);
   co_return Replayed{.response = std::move(found.response), .fence = run.fence, .expires_at = run.expires_at};
 }
 
