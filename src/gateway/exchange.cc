@@ -60,14 +60,19 @@ Exchange::Exchange(const Services& services, std::shared_ptr<const Plan> plan, h
 
 Task<void> Exchange::run() {
   const Match matched = match(config(), request_.method, request_.path);
-  if (const auto* guarded = std::get_if<Guarded>(&matched)) {
+  if (goes_in_circles(request_.fields, config().server.name)) {
+    Response refusal =
+        plain_reply(502, "The request has been through this gateway before: an upstream points back at it.");
+    co_await send(std::move(refusal));
+  } else if (const auto* guarded = std::get_if<Guarded>(&matched)) {
     route_metrics_ = &plan_->metrics_of(*guarded->route);
     co_await guard(guarded->route);
   } else if (const auto* open = std::get_if<Unguarded>(&matched)) {
     route_metrics_ = &plan_->metrics_of(*open->route);
     co_await pass(open->route);
   } else if (const auto* doubtful = std::get_if<DoubtfulPath>(&matched)) {
-    Response refusal = plain_reply(400, doubtful->why);
+    Response refusal =
+        plain_reply(400, "The path holds " + std::string(doubtful->why) + ", which programs read in different ways.");
     co_await send(std::move(refusal));
   } else {
     Problem none = problem(ProblemType::no_route);

@@ -31,12 +31,6 @@ bool is_safe(std::string_view method) {
 
 Task<void> Exchange::pass(const Route* route) {
   note(Ending::passed);
-  if (goes_in_circles(request_.fields, config().server.name)) {
-    Response refusal =
-        plain_reply(502, "The request has been through this gateway before: an upstream points back at it.");
-    co_await send(std::move(refusal));
-    co_return;
-  }
   const std::string_view marker = config().reply.replayed_header;
   const auto write_answer = [marker](const http::Head& answer, http::HeadWriter& out) {
     to_client(answer.fields(), marker, into(out));
