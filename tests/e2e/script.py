@@ -27,10 +27,11 @@ Authorization and Content-Length are added to a request unless it has them; `Nam
 `Transfer-Encoding: chunked` goes out as a chunk per line. With `Expect: 100-continue` only the head goes out.
 
     > again          the client's last request; fields and body that follow replace its own
+    > again until 201    the same, as often as it takes to get this status
     > body           the body that Expect held back
     > raw "..."      these bytes          > close    > reset    hang up, politely or not
 
-    < 201            the status, then fields; fields that are not named may be anything
+    < 201            the status (or ~ and a regular expression), then fields; those not named may be anything
     < replay         the last answer from the upstream once more: status, body and stored fields, and the marker
     < raw "..."      these bytes          < closed   < open     < nothing for 300ms
 
@@ -42,8 +43,9 @@ Authorization and Content-Length are added to a request unless it has them; `Nam
     problem: in-flight same-key         an RFC 9457 body of this type with this advice
     framing: length                     or chunked, close, none
 
-An empty line between two blocks of one speaker is needed only behind a body, which is what follows `>` alone: text, or `@5KiB` for that many bytes, or lines `~ ...`, each a regular expression
-that it must hold. Anywhere: `$id` is the scenario's own name, `<x*300>` 300 x's, `<\\xff>` a byte.  `sleep 1s` waits.
+A body is what follows an empty line: text, or `@5KiB` for that many bytes, or lines `~ ...`, each a regular expression
+that it must hold. Behind a body, an empty line ends the block. Anywhere: `$id` is the scenario's own name, `<x*300>` is
+300 x's, `<\\xff>` a byte. `sleep 1s` waits.
 """
 import ast
 import dataclasses
@@ -51,7 +53,7 @@ import re
 
 UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 LINE = re.compile(r"^\s*(\w*)(>>|<<|>|<)(?: (.*))?$")
-ALONE = re.compile(r"raw .*|nothing for .*|open|closed|close|reset|done|body")  # blocks of one line
+ALONE = re.compile(r"raw .*|nothing for .*|open|closed|close|reset|done|body|again until .*")  # blocks of one line
 
 
 class Mistake(Exception):
