@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <boost/multiprecision/cpp_int.hpp>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include "support/json_maker.h"
 #include "support/json_reference.h"
 #include "support/json_speller.h"
+#include <semel/fingerprint.h>
 
 namespace semel {
 namespace {
@@ -55,6 +57,26 @@ RC_GTEST_PROP(CanonicalJson, ChangesWithAnythingInTheDocument, (std::uint64_t se
   RC_LOG() << before << "\n" << after << "\n";
   RC_ASSERT(canonical_json(after).has_value());
   RC_ASSERT(canonical_json(before) != canonical_json(after));
+}
+
+// Leaving members out of the text gives the same document as leaving them out of the tree. The paths are short and the
+// names few, so that they often lead somewhere.
+RC_GTEST_PROP(CanonicalJson, LeavesOutWhatTheReferenceLeavesOut, (std::uint64_t seed)) {
+  Chance chance = seeded(seed);
+  const Json json = any_json(chance);
+  std::vector<std::string> pointers;
+  for (std::uint32_t count = 1 + chance(6); count > 0; --count) {
+    std::string& pointer = pointers.emplace_back();
+    for (std::uint32_t tokens = 1 + chance(3); tokens > 0; --tokens) {
+      pointer += std::vector<std::string>{"/", "/a", "/b", "/A", "/0", "/1", "/2", "/\"", "/\\", "/\n"}[chance(10)];
+    }
+  }
+  const IgnoreList ignore = *IgnoreList::parse(pointers);
+  const std::string source = JsonSpeller(chance).spell(json);
+  const std::optional<std::string> canonical = canonical_json(source, ignore);
+  RC_LOG() << source << "\n";
+  RC_ASSERT(canonical.has_value());
+  RC_ASSERT(test::reference_json(*canonical) == test::without(json, ignore.paths()));
 }
 
 // Bytes flipped at random: the canonicaliser takes exactly what the slow reference takes.

@@ -199,4 +199,28 @@ inline std::optional<Json> reference_json(std::string_view text) {
   return JsonReference(text).document();
 }
 
+// `json` without what the paths lead to; names in the paths are ASCII.
+inline Json without(const Json& json, const std::vector<std::vector<std::string>>& paths) {
+  const auto kept = [&](const std::u32string& name, const Json& inner) -> std::optional<Json> {
+    std::vector<std::vector<std::string>> inside;
+    for (const std::vector<std::string>& path : paths) {
+      if (std::u32string(path.front().begin(), path.front().end()) != name) continue;
+      if (path.size() == 1) return std::nullopt;
+      inside.emplace_back(path.begin() + 1, path.end());
+    }
+    return without(inner, inside);
+  };
+  Json rest = json;
+  rest.elements.clear();
+  rest.members.clear();
+  for (std::size_t i = 0; i < json.elements.size(); ++i) {
+    const std::string index = std::to_string(i);
+    if (auto inner = kept({index.begin(), index.end()}, json.elements[i])) rest.elements.push_back(*std::move(inner));
+  }
+  for (const auto& [name, value] : json.members) {
+    if (auto inner = kept(name, value)) rest.members.emplace(name, *std::move(inner));
+  }
+  return rest;
+}
+
 }  // namespace semel::test
