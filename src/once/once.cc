@@ -124,14 +124,16 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   const Executor executor = co_await asio::this_coro::executor;
-  const Time give_up = clock_.now() + policy.wait_max;
+  // Of the first claim, not of the last: one whose answer was lost may be granted late, and then a later claim of this
+  // same owner is told of that grant, with a lease that began long before it was asked for.
+  const Time asked_at = clock_.now();
+  const Time give_up = asked_at + policy.wait_max;
   Terms terms = terms_of(policy, owner());
   Outcome found;  // what a probe said of the attempt that `terms` may replace
 
   for (;;) {
     std::unique_ptr<Waiters::Place> place;
     if (policy.in_flight == InFlight::wait) place = waiters_.enter(key, executor);
-    const Time asked_at = clock_.now();
     const Result<Claim> claimed = co_await claim(key, fingerprint, terms);
     if (!claimed) co_return refused_by_store(claimed.error());
     const Decision decision = decide(*claimed, fingerprint, policy);
