@@ -1,15 +1,16 @@
 // Of any number of concurrent claimers, on any number of threads, exactly one is Granted (G1).
 
 #include <atomic>
-#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <stdexcept>
+#include <thread>
 #include <variant>
 #include <vector>
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <gtest/gtest.h>
 
@@ -64,7 +65,7 @@ class Contest {
   // bring the same request; otherwise each brings its own.
   static std::vector<std::vector<Heard>> hold(Crew& crew, Store& store, const std::vector<Key>& keys, Terms terms) {
     std::vector<std::vector<Heard>> heard(keys.size(), std::vector<Heard>(claimers));
-    std::barrier together(threads);
+    StartLine together(threads);
     crew.run(threads, [&](std::size_t thread, boost::asio::io_context& context) {
       for (std::size_t round = 0; round < keys.size(); ++round) {
         for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -74,7 +75,7 @@ class Contest {
           const Fingerprint fingerprint = fingerprint_of(terms.lapsed == Lapsed::taken_over ? 1 : claimer);
           start(context, compete(&store, keys[round], fingerprint, mine, &heard[round][claimer]));
         }
-        together.arrive_and_wait();
+        together.wait();
         context.restart();
         context.run();
       }
@@ -135,6 +136,16 @@ TEST_P(StoreContract, GivesOneFenceToOneOwnerAskingConcurrently) {
   }
 }
 
+// Makes the holder's call, which has been started on `context`, and lets its lease be over at about the same time: now
+// before the call is made, now while it is on its way to the disk, now when it has long been done.
+void act_as_the_lease_ends(boost::asio::io_context& context, VirtualClock& clock, std::mt19937_64& random) {
+  if (random() % 4 != 0) context.poll();
+  const std::uint64_t span = random() % (std::uint64_t{1} << (random() % 18));  // short ones more often
+  for (std::atomic<std::uint64_t> spin = 0; spin < span;) ++spin;
+  clock.advance(Millis{1});
+  context.run();
+}
+
 Task<void> finish(Store* store, Key key, Fence fence, bool* finished) {
   const SharedResponse response = answer_of("holder");
   const Result<void> result = co_await store->complete(key, fence, response);
@@ -154,19 +165,16 @@ TEST_P(ExactContract, EitherTheHolderCompletesOrSomebodyTakesOver) {
     const Terms others = terms(Lapsed::taken_over);
     bool finished = false;
     std::vector<Heard> heard(6);
-    const std::uint64_t spin = random() % 2'000;
-    std::barrier together(3);
-    crew_.run(3, [&](std::size_t thread, boost::asio::io_context& context) {
+    StartLine together(2);
+    crew_.run(2, [&](std::size_t thread, boost::asio::io_context& context) {
       if (thread == 0) start(context, finish(store_.get(), key, granted.fence, &finished));
       for (std::size_t lane = 0; thread == 1 && lane < heard.size(); ++lane) {
         Terms one = others;
         one.owner = 100'000 + lane;
         start(context, compete(store_.get(), key, fingerprint_of(1), one, &heard[lane]));
       }
-      together.arrive_and_wait();
-      std::atomic<std::uint64_t> count = 0;
-      while (thread == 2 && count < spin) ++count;
-      if (thread == 2) virtual_clock_.advance(Millis{1});
+      together.wait();
+      if (thread == 0) act_as_the_lease_ends(context, virtual_clock_, random);
       context.run();
     });
     std::size_t granted_count = 0;
@@ -181,6 +189,54 @@ TEST_P(ExactContract, EitherTheHolderCompletesOrSomebodyTakesOver) {
     }
   }
   RecordProperty("completed_by_holder", static_cast<int>(finished_count));
+}
+
+Task<void> prolong(Store* store, Key key, Fence fence, bool* renewed, std::atomic<bool>* over) {
+  const Result<void> result = co_await store->renew(key, fence, ample);
+  *over = true;
+  if (!result && result.error().code != Code::fenced) throw std::runtime_error(result.error().detail);
+  *renewed = result.has_value();
+}
+
+Task<void> watch(Store* store, Key key, Terms terms, bool* told_unknown, const std::atomic<bool>* over) {
+  const Executor executor = co_await boost::asio::this_coro::executor;
+  const boost::asio::use_awaitable_t<Executor> token;
+  const Fingerprint fingerprint = fingerprint_of(1);
+  while (!*over) {
+    const Result<Claim> claim = co_await store->claim(key, fingerprint, terms);
+    if (!claim) throw std::runtime_error("the claim failed: " + claim.error().detail);
+    if (std::get<Held>(*claim).record.state == State::unknown) *told_unknown = true;
+    std::this_thread::yield();  // the store may need this core to get on with the renewal
+    co_await boost::asio::post(executor, token);
+  }
+}
+
+// A renewal that came in time counts from then on, even for those who ask while it is still being written.
+TEST_P(ExactContract, EitherTheRenewalHoldsOrTheClaimHasLapsed) {
+  int renewed_count = 0;
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 300; ++round) {
+    const Key key = fresh_key();
+    Terms mine = terms();
+    mine.lease = Millis{1};
+    const Granted granted = take(key, mine);
+    const Terms others = terms();
+    bool renewed = false;
+    bool told_unknown = false;
+    std::atomic<bool> over = false;
+    StartLine together(2);
+    crew_.run(2, [&](std::size_t thread, boost::asio::io_context& context) {
+      if (thread == 0) start(context, prolong(store_.get(), key, granted.fence, &renewed, &over));
+      if (thread == 1) start(context, watch(store_.get(), key, others, &told_unknown, &over));
+      together.wait();
+      if (thread == 0) act_as_the_lease_ends(context, virtual_clock_, random);
+      context.run();
+    });
+    renewed_count += renewed ? 1 : 0;
+    if (renewed) ASSERT_FALSE(told_unknown);
+    ASSERT_EQ(look(key).record.state, renewed ? State::running : State::unknown);
+  }
+  RecordProperty("renewed_in_time", renewed_count);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Several threads, each with an io_context of its own, as a gateway has them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -23,6 +24,28 @@ inline void start(boost::asio::io_context& context, Task<void> task) {
     if (error) std::rethrow_exception(error);
   });
 }
+
+// Lets threads go at the same moment, time and again. They spin rather than sleep: waking a thread takes longer than a
+// call to a fast store, and then nobody would meet.
+class StartLine {
+ public:
+  explicit StartLine(std::size_t count) : count_(count) {}
+
+  void wait() {
+    const std::size_t round = round_.load();
+    if (arrived_.fetch_add(1) + 1 == count_) {
+      arrived_ = 0;
+      ++round_;
+      return;
+    }
+    while (round_.load() == round) std::this_thread::yield();
+  }
+
+ private:
+  const std::size_t count_;
+  std::atomic<std::size_t> arrived_ = 0;
+  std::atomic<std::size_t> round_ = 0;
+};
 
 // Keeps its io_contexts from one call to the next and as long as it lives: a store with threads of its own may still be
 // leaving post() when the last coroutine has ended, so make the crew before the store.
