@@ -1,3 +1,4 @@
+// Beast calls back while it parses; the callbacks fill the Head or note which bytes are the body.
 #include "http/parser.h"
 
 #include <boost/asio/buffer.hpp>

@@ -1,3 +1,4 @@
+// The life of a connection: idle, head, handler, rest of the body, again.
 #include "http/session.h"
 
 #include <atomic>
@@ -89,7 +90,9 @@ Task<void> Session::refuse(Failure failure) {
   transaction_->close_after();
   const bool large = failure == Failure::too_large;
   const auto fields = [](HeadWriter& head) { head.field("Content-Type", "application/problem+json"); };
-  const Try<void> told = co_await transaction_->reply(large ? 431 : 400, fields, large ? head_too_large : bad_request);
+  const std::uint16_t status = large ? 431 : 400;
+  const std::string_view body = large ? head_too_large : bad_request;
+  const Try<void> told = co_await transaction_->reply(status, fields, body);
   if (told) co_await linger();
 }
 

@@ -1,3 +1,4 @@
+// What a handler can do with a request: take its body, answer it.
 #include "http/transaction.h"
 
 #include <algorithm>

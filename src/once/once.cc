@@ -124,6 +124,8 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   const Executor executor = co_await asio::this_coro::executor;
+  // Of the first claim, not of the last: one whose answer was lost may be granted late, and then a later claim of this
+  // same owner is told of that grant, with a lease that began long before it was asked for.
   const Time asked_at = clock_.now();
   const Time give_up = asked_at + policy.wait_max;
   Terms terms = terms_of(policy, owner());

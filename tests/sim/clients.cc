@@ -1,3 +1,5 @@
+// Visits from beginning to end: who comes, how an action plays its script, what a probe asks. Programs that hold claims
+// by hand are in holders.cc.
 #include "sim/clients.h"
 
 #include <memory>
@@ -11,6 +13,8 @@ namespace {
 
 constexpr Millis think_max{40};
 constexpr Millis backoff_max{300};
+constexpr Millis probe_max{30};
+constexpr Millis moment{1};
 constexpr int tries_max = 6;
 
 }  // namespace
@@ -25,7 +29,7 @@ Clients::Clients(World& world, Oracle& oracle, Upstream& upstream, std::function
       visits_left_(world.setup.visits) {}
 
 void Clients::come() {
-  world_.after(world_.random.millis(Millis{0}, think_max), [this] { arrive(); });
+  world_.after(world_.random.up_to(think_max), [this] { arrive(); });
 }
 
 void Clients::arrive() {
@@ -142,9 +146,9 @@ Clients::Script Clients::draw_script(int key, bool final_round) {
   script.answers = world_.random.chance(5'000);
   script.cut_off = script.end != release && script.end != refuse && world_.strikes(world_.setup.faults.cut_off);
   const Millis lease = world_.plan(key).policy.lease;
-  if (world_.random.chance(6'000)) script.before = world_.random.millis(Millis{0}, lease / 2);
-  if (world_.random.chance(2'000)) script.before = world_.random.millis(Millis{0}, 4 * lease);
-  if (world_.random.chance(2'000)) script.behind = world_.random.millis(Millis{0}, 3 * lease);
+  if (world_.random.chance(6'000)) script.before = world_.random.up_to(lease / 2);
+  if (world_.random.chance(2'000)) script.before = world_.random.up_to(4 * lease);
+  if (world_.random.chance(2'000)) script.behind = world_.random.up_to(3 * lease);
   return script;
 }
 
@@ -167,7 +171,7 @@ Task<Outcome> Clients::play(Process* process, std::shared_ptr<Attempt> attempt, 
   if (script.cut_off) {
     doomed_ = process->id;
     if (script.acts && world_.random.chance(5'000)) (void)upstream_.act(*attempt);
-    co_await sleep(process->clock(), Millis{1});
+    co_await sleep(process->clock(), moment);
     co_return cut_off;
   }
   SharedResponse response;
@@ -193,7 +197,7 @@ Task<Outcome> Clients::play(Process* process, std::shared_ptr<Attempt> attempt, 
 }
 
 Task<Outcome> Clients::ask(Process* process, int key) {
-  co_await sleep(process->clock(), world_.random.millis(Millis{0}, Millis{30}));
+  co_await sleep(process->clock(), world_.random.up_to(probe_max));
   if (process->dead() || world_.strikes(300)) throw std::runtime_error("the probe failed");
   co_return upstream_.probe(key);
 }

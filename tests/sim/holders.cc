@@ -11,6 +11,12 @@
 #include "sim/clients.h"
 
 namespace semel::sim {
+namespace {
+
+constexpr Millis stray_pause_max{200};
+constexpr Millis stray_lease{100};
+
+}  // namespace
 
 void Clients::begin_hold(int key) {
   Process* process = choose_();
@@ -30,10 +36,10 @@ Task<void> Clients::hold(Process* process, int key) {
 
   const std::shared_ptr<Attempt> attempt = oracle_.started(key, fence, plan.right, process->id);
   for (int renewals = world_.random.between(0, 3); renewals > 0; --renewals) {
-    co_await sleep(process->clock(), world_.random.millis(Millis{0}, plan.policy.lease / 2));
+    co_await sleep(process->clock(), world_.random.up_to(plan.policy.lease / 2));
     (void)co_await port.renew(plan.key, fence, plan.policy.lease);
   }
-  co_await sleep(process->clock(), world_.random.millis(Millis{0}, plan.policy.lease / 2));
+  co_await sleep(process->clock(), world_.random.up_to(plan.policy.lease / 2));
   attempt->ended = true;  // as far as its lease is concerned: a program that renews by hand may lose it
   SharedResponse response;
   Result<void> ended = fail(Code::unavailable, "never asked for");
@@ -59,10 +65,10 @@ Task<void> Clients::stray(Process* process, std::shared_ptr<Attempt> attempt, Ke
   const Fence fence = attempt->fence;
   Port& port = process->port();
   for (int calls = world_.random.between(0, 4); calls > 0 && !process->dead(); --calls) {
-    co_await sleep(process->clock(), world_.random.millis(Millis{0}, Millis{200}));
+    co_await sleep(process->clock(), world_.random.up_to(stray_pause_max));
     switch (world_.random.between(0, 3)) {
       case 0:
-        (void)co_await port.renew(key, fence, Millis{100});
+        (void)co_await port.renew(key, fence, stray_lease);
         break;
       case 1:
         if (releases) (void)co_await port.release(key, fence);

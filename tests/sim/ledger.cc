@@ -1,3 +1,4 @@
+// Ways of failing are drawn at each commit; only apply() makes anything durable.
 #include "sim/ledger.h"
 
 #include <utility>

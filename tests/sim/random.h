@@ -29,6 +29,7 @@ class Random {
   Millis millis(Millis first, Millis last) {
     return first + Millis{static_cast<std::int64_t>(below(static_cast<std::size_t>((last - first).count()) + 1))};
   }
+  Millis up_to(Millis last) { return millis(Millis{0}, last); }
   // True `in_ten_thousand` times out of ten thousand.
   bool chance(int in_ten_thousand) { return between(0, 9'999) < in_ten_thousand; }
 

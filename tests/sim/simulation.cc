@@ -1,3 +1,4 @@
+// The loop of steps, the faults between them, and the end: healed, asked once more, expired, swept.
 #include "sim/simulation.h"
 
 #include <algorithm>

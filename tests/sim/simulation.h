@@ -34,7 +34,6 @@ class Simulation {
  private:
   bool step();
   bool run_somebody();
-  void let_time_pass();
   void strike();
   void run_until_quiet();
   void heal();

@@ -1,3 +1,4 @@
+// Letters, their queue and their batches; then the Port, which is what once() knows of all this.
 #include "sim/store.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void StoreServer::post(std::shared_ptr<Letter> letter) {
     time_out(letter);
     return;
   }
-  Millis delay = world_.random.millis(Millis{0}, latency_max);
+  Millis delay = world_.random.up_to(latency_max);
   if (world_.strikes(faults.letter_late)) {
     time_out(letter);
     delay = world_.random.millis(time_out_min, slow_max);
@@ -116,7 +117,7 @@ void StoreServer::step() {
   }
   if (open_ == nullptr) {
     open_ = std::make_unique<Batch>(ledger_, recent_.get());
-    world_.after(world_.random.millis(Millis{0}, commit_max), [this, run = run_] {
+    world_.after(world_.random.up_to(commit_max), [this, run = run_] {
       if (run == run_) commit();
     });
   }
@@ -137,7 +138,7 @@ void StoreServer::acknowledge() {
     judge_said(letter->deed, letter->call);
     if (!letter->answered) oracle_.acknowledged(letter->deed);
   }
-  Millis taken = world_.random.millis(Millis{0}, commit_max);
+  Millis taken = world_.random.up_to(commit_max);
   if (world_.strikes(world_.setup.faults.commit_slow)) {
     ++world_.stats.commit_faults;
     taken = world_.random.millis(commit_max, slow_max);
@@ -158,7 +159,7 @@ void StoreServer::reply(const std::shared_ptr<Letter>& letter) {
     time_out(letter);
     return;
   }
-  Millis delay = world_.random.millis(Millis{0}, latency_max);
+  Millis delay = world_.random.up_to(latency_max);
   if (world_.strikes(faults.answer_late)) {
     ++world_.stats.letter_faults;
     delay = world_.random.millis(latency_max, slow_max);

@@ -1,3 +1,4 @@
+// How a seed becomes a world, and how a history becomes text.
 #include "sim/world.h"
 
 #include <memory>
