@@ -52,6 +52,10 @@ void Admin::stop() {
   listener_->stop();
 }
 
+void Admin::set_token(Secret token) {
+  token_ = std::move(token);
+}
+
 Task<void> Admin::handle(http::Transaction& transaction) {
   return answer(&transaction);
 }

@@ -28,6 +28,7 @@ class Admin : public http::Handler {
   void start();
   // On the worker's thread.
   void stop();
+  void set_token(Secret token);
 
   Task<void> handle(http::Transaction& transaction) override;
 

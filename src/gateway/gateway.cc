@@ -18,7 +18,7 @@ constexpr std::size_t sweep_limit = 1'000;  // records a step, so that a sweep n
 }  // namespace
 
 Gateway::Gateway(std::unique_ptr<Store> store, Clock& clock, std::uint64_t seed, std::size_t waiters_max)
-    : store_(std::move(store)), once_(*store_, clock, seed, waiters_max) {}
+    : once_(*store, clock, seed, waiters_max), store_(std::move(store)) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(std::shared_ptr<const Config> config, std::unique_ptr<Store> store,
                                                 Clock& clock, LogSink& log, std::uint64_t seed) {
@@ -61,6 +61,9 @@ Gateway::~Gateway() {
 
 void Gateway::reload(std::shared_ptr<const Config> config) {
   for (const auto& worker : workers_) worker->reload(config);
+  if (!admin_) return;
+  boost::asio::post(workers_.front()->executor(),
+                    [this, token = config->admin.token]() mutable { admin_->set_token(std::move(token)); });
 }
 
 void Gateway::drain() {

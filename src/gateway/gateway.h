@@ -51,9 +51,9 @@ class Gateway {
   Metrics metrics_;
   Observer observer_;
   http::Gate gate_;
+  Once once_;                                     // outlives the calls that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
   std::unique_ptr<Store> store_;
-  Once once_;
   std::unique_ptr<Admin> admin_;
   std::uint16_t port_ = 0;
   std::uint16_t admin_port_ = 0;

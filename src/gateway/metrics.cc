@@ -48,7 +48,8 @@ void Histogram::render(std::string& out, std::string_view name, std::string_view
     fmt::format_to(line, "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma, bound, total);
   }
   const double sum = static_cast<double>(sum_micros_.load(std::memory_order_relaxed)) / 1e6;
-  fmt::format_to(line, "{0}_sum{{{1}}} {2}\n{0}_count{{{1}}} {3}\n", name, labels, sum, total);
+  const std::string all = labels.empty() ? std::string() : fmt::format("{{{}}}", labels);
+  fmt::format_to(line, "{0}_sum{1} {2}\n{0}_count{1} {3}\n", name, all, sum, total);
 }
 
 RouteMetrics& Metrics::route(std::string_view label) {

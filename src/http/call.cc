@@ -45,7 +45,7 @@ Task<CallEnd> Call::read_head() {
       if (connection.unread().empty()) {
         const Try<void> filled = co_await connection.fill();
         if (!filled) {
-          stale_ = link_->reused() && filled.error() == Failure::closed && !parser_->started();
+          stale_ = link_->reused() && filled.error() != Failure::timed_out && !parser_->started();
           co_return end_of(filled.error());
         }
       }

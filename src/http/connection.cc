@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
 
@@ -53,7 +54,7 @@ Attempt<void> Connection::fill() {
   }
   const auto room = asio::buffer(buffer_.data() + to_, buffer_.size() - to_);
   const auto [error, size] = co_await socket_.async_read_some(room, quietly);
-  if (error || size == 0) co_return failed(reason());
+  if (error) co_return failed(reason(error));
   to_ += size;
   co_return Try<void>();
 }
@@ -67,7 +68,7 @@ Attempt<void> Connection::write(std::string_view first, std::string_view second)
     const std::array<asio::const_buffer, 2> parts{asio::buffer(first), asio::buffer(second)};
     const auto [error, size] = co_await socket_.async_write_some(parts, quietly);
     written_ += size;
-    if (error) co_return failed(reason());
+    if (error) co_return failed(reason(error));
     const std::size_t of_first = std::min(size, first.size());
     first.remove_prefix(of_first);
     second.remove_prefix(size - of_first);
@@ -75,8 +76,9 @@ Attempt<void> Connection::write(std::string_view first, std::string_view second)
   co_return Try<void>();
 }
 
-Failure Connection::reason() const {
-  return watch_.late() ? Failure::timed_out : Failure::closed;
+Failure Connection::reason(const boost::system::error_code& error) const {
+  if (watch_.late()) return Failure::timed_out;
+  return error == asio::error::eof ? Failure::closed : Failure::broken;
 }
 
 bool Connection::silent() {

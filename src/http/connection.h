@@ -10,6 +10,7 @@
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/system/error_code.hpp>
 
 #include "http/failure.h"
 #include "http/ticker.h"
@@ -25,7 +26,7 @@ class Connection {
 
   Attempt<void> connect(boost::asio::ip::tcp::endpoint endpoint);
 
-  // Waits for more bytes and appends them to unread(). Failure::closed at the end of the stream.
+  // Waits for more bytes and appends them to unread(). Failure::closed at the end of the stream, and nowhere else.
   Attempt<void> fill();
   [[nodiscard]] std::string_view unread() const { return std::string_view(buffer_).substr(from_, to_ - from_); }
   void consume(std::size_t size);
@@ -40,13 +41,13 @@ class Connection {
 
   [[nodiscard]] Ticker::Watch& deadline() { return watch_; }
   [[nodiscard]] std::string peer_address() const;
-  // Ends what is under way on this connection with Failure::closed; the connection stays open.
+  // Ends what is under way on this connection with Failure::broken; the connection stays open.
   void interrupt();
   void shut_down_writing();
   void close();
 
  private:
-  [[nodiscard]] Failure reason() const;
+  [[nodiscard]] Failure reason(const boost::system::error_code& error) const;
 
   Socket socket_;
   Ticker::Watch watch_;

@@ -9,7 +9,8 @@
 namespace semel::http {
 
 enum class Failure : std::uint8_t {
-  closed,       // the peer went away
+  closed,       // the peer closed the connection, in good order
+  broken,       // the connection was reset, or ended by ourselves
   timed_out,    // it took too long
   malformed,    // what it sent is not HTTP/1.1 as we take it
   too_large,    // over a limit of ours

@@ -45,7 +45,8 @@ Task<void> Session::turn_away() {
 Task<Session::Next> Session::serve_one() {
   parser_.emplace(head_, ParserLimits{.head_bytes = limits_.head_bytes});
   const Try<void> read = co_await read_head();
-  if (!read && (read.error() == Failure::closed || read.error() == Failure::timed_out)) co_return Next::close;
+  const bool wrong = !read && (read.error() == Failure::malformed || read.error() == Failure::too_large);
+  if (!read && !wrong) co_return Next::close;
 
   transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time);
   connection_->deadline().expect_nothing();

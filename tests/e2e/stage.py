@@ -72,6 +72,10 @@ class Stage:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts; closing alone does not
+        except OSError:
+            pass
         self.listener.close()
         with self._lock:
             connections = list(self._open)

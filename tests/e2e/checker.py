@@ -1,0 +1,143 @@
+"""Compares what the origin did with what the clients saw, key by key. Pure: lists in, violations out.
+
+I1  at most one effect per key
+I2  all answers to one key are the same answer: status, body, stored fields
+I3  an answer once given is given again, by whoever asks later and after any restart
+I4  an answer stands for exactly one effect, the one with its nonce
+I5  who is told that nothing was forwarded was not forwarded
+I6  the key of one request never answers another request
+I7  nobody sees what belongs to another scope
+I8  in the end every key is settled, or said to be unknown, in time
+I10 the numbers of a key's attempts only grow
+
+effects: records of origin.py. calls: records of callers.py, in the order of their ends.
+"""
+import collections
+
+NOT_FORWARDED = {"key-missing", "key-invalid", "scope-missing", "in-flight", "key-reused", "body-too-large",
+                 "upstream-unreachable", "store-unavailable", "rate-limited", "quota-exceeded", "no-route"}
+SETTLED = {"outcome-unknown", "key-reused"}
+INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I10")
+
+
+class Key:
+    """Everything about one (scope, key)."""
+
+    def __init__(self):
+        self.effects = []
+        self.attempts = []
+        self.calls = []
+
+    def answers(self):
+        return [call for call in self.calls if call["kind"] == "ok"]
+
+
+def by_key(origin_records, calls):
+    keys = collections.defaultdict(Key)
+    for record in origin_records:
+        key = keys[record["scope"], record["key"]]
+        key.attempts.append(record)
+        if record["what"] == "effect":
+            key.effects.append(record)
+    for call in calls:
+        keys[call["scope"], call["key"]].calls.append(call)
+    return keys
+
+
+def content(call):
+    return call["status"], call["digest"], call["fields"]
+
+
+def check_effects(key):
+    if len(key.effects) > 1:
+        yield "I1", f"{len(key.effects)} effects"
+    numbers = [record["attempt"] for record in key.attempts]
+    if any(later <= earlier for earlier, later in zip(numbers, numbers[1:])):
+        yield "I10", f"attempts arrived as {numbers}"
+
+
+def check_answers(key, nonces):
+    answers = key.answers()
+    for call in answers[1:]:
+        if content(call) != content(answers[0]):
+            yield "I2", f"{call['request']} got another answer than {answers[0]['request']}"
+    for call in answers:
+        effect = nonces.get(call["nonce"])
+        if effect is None:
+            yield "I4", f"{call['request']} got an answer that no effect stands for"
+        elif (effect["scope"], effect["key"]) != (call["scope"], call["key"]):
+            name = "I7" if effect["scope"] != call["scope"] else "I4"
+            yield name, f"{call['request']} got the answer of {effect['scope']} {effect['key']}"
+        elif effect["body"] != call["body"]:
+            yield "I6", f"{call['request']} got the answer to another request"
+
+
+def check_lasting(key):
+    """After an answer was heard, only the same answer may come; to another request, only a refusal."""
+    for answer in key.answers():
+        for call in key.calls:
+            if call["invoked"] <= answer["ended"] or call["kind"] == "lost":
+                continue
+            if call.get("problem") == "store-unavailable":
+                continue
+            if call["body"] == answer["body"]:
+                if call["kind"] != "ok":
+                    yield "I3", f"{call['request']} was told {call.get('problem', call['status'])} after the answer"
+                elif not call["replayed"]:
+                    yield "I3", f"{call['request']} was not marked as a replay"
+            elif call.get("problem") != "key-reused":
+                yield "I6", f"{call['request']}, another request, was told {call.get('problem', call['kind'])}"
+        return  # the first answer says it all
+
+
+def check_forwarding(key, forwarded):
+    for call in key.calls:
+        told_no = call["kind"] == "problem" and call["problem"] in NOT_FORWARDED
+        if (told_no or call.get("replayed")) and call["request"] in forwarded:
+            yield "I5", f"{call['request']} was told {call.get('problem', 'a replay')}, but it was forwarded"
+
+
+def check_settled(key, last_fault, seconds):
+    """Whoever asks after the last fault was over is told for good within `seconds`. No last fault: not checked."""
+    if last_fault is None:
+        return
+    for body in {call["body"] for call in key.calls}:
+        after = [call for call in key.calls if call["body"] == body and call["invoked"] > last_fault]
+        ends = [call["ended"] for call in after if call["kind"] == "ok" or call.get("problem") in SETTLED]
+        if not ends:
+            yield "I8", "never settled"
+        elif min(ends) > min(call["invoked"] for call in after) + seconds:
+            yield "I8", f"settled only {min(ends) - last_fault:.1f} s after the last fault"
+
+
+def check(origin_records, calls, last_fault=None, seconds=0.0):
+    """[(invariant, scope, key, what)], empty if all hold."""
+    nonces = {record["nonce"]: record for record in origin_records if record["what"] == "effect"}
+    forwarded = {record["request"] for record in origin_records}
+    violations = []
+    for (scope, name), key in by_key(origin_records, calls).items():
+        found = [*check_effects(key), *check_answers(key, nonces), *check_lasting(key),
+                 *check_forwarding(key, forwarded), *check_settled(key, last_fault, seconds)]
+        violations += [(invariant, scope, name, what) for invariant, what in found]
+    return violations
+
+
+def summary(origin_records, calls):
+    """Counts for the table: what happened, so that nobody takes an idle run for a good one."""
+    counts = collections.Counter()
+    keys = by_key(origin_records, calls)
+    counts["keys"] = len(keys)
+    counts["effects"] = sum(len(key.effects) for key in keys.values())
+    counts["keys with an answer"] = sum(1 for key in keys.values() if key.answers())
+    counts["keys that ended unknown"] = sum(
+        1 for key in keys.values() if not key.answers() and any(c.get("problem") == "outcome-unknown" for c in key.calls))
+    counts["unknown, with the effect"] = sum(
+        1 for key in keys.values() if not key.answers() and key.effects and
+        any(c.get("problem") == "outcome-unknown" for c in key.calls))
+    counts["calls"] = len(calls)
+    for call in calls:
+        if call["kind"] == "ok":
+            counts["calls: replayed" if call["replayed"] else "calls: first answers"] += 1
+        else:
+            counts[f"calls: {call.get('problem') or call['kind']}"] += 1
+    return counts

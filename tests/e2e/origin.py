@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""An origin that remembers: origin.py --port PORT --log FILE
+
+It is not idempotent. Each POST has its effect once per arrival: a line in FILE, synced to disk, and only then an answer
+with a fresh nonce. What the file says is what happened; the checker (checker.py) compares it with what clients saw.
+
+A request may ask for trouble: X-Delay-Ms waits before the effect, X-Refuse answers 503 without one.
+"""
+import argparse
+import hashlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import wire
+
+
+class Recorder:
+    """Appends lines to a file; a line is on disk when write() returns."""
+
+    def __init__(self, path):
+        self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self.lock = threading.Lock()
+        self.seq = 0
+
+    def write(self, record):
+        with self.lock:
+            self.seq += 1
+            os.write(self.file, json.dumps({"seq": self.seq, **record}).encode() + b"\n")
+            os.fsync(self.file)
+            return self.seq
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def answer(recorder, request):
+    """The whole reply to a request."""
+    if request.method != "POST":
+        return 200, [], b"alive"
+    time.sleep(float(request.get("X-Delay-Ms", "0")) / 1000)
+    record = {"scope": request.get("Authorization"), "key": request.get("Idempotency-Key"),
+              "attempt": int(request.get("Idempotency-Attempt", "0")), "request": request.get("X-Request"),
+              "body": digest(request.body)}
+    if request.get("X-Refuse"):
+        recorder.write({"what": "refused", **record})
+        return 503, [], b"nothing was done"
+    nonce = secrets.token_hex(16)
+    seq = recorder.write({"what": "effect", "nonce": nonce, **record})
+    return 201, [("Content-Type", "application/json"), ("Location", f"/effects/{seq}"), ("X-Nonce", nonce)], \
+        json.dumps({"seq": seq, "nonce": nonce}).encode()
+
+
+def serve(sock, recorder):
+    reader = wire.Reader(sock, seconds=600)
+    try:
+        while True:
+            request = wire.read_body(reader, wire.read_head(reader), until_close=False)
+            status, fields, body = answer(recorder, request)
+            fields.append(("Content-Length", str(len(body))))
+            sock.sendall(wire.head_bytes(f"HTTP/1.1 {status} Fine", fields) + body)
+    except (wire.Closed, wire.Cut, wire.Silent, OSError):
+        pass
+    finally:
+        sock.close()
+
+
+class Origin:
+    """The origin as a process of its own."""
+
+    def __init__(self, port, log):
+        self.address = ("127.0.0.1", port)
+        self.log = log
+        self.process = subprocess.Popen([sys.executable, "-B", __file__, "--port", str(port), "--log", str(log)])
+        if not wire.eventually(self.is_alive, 10):
+            raise RuntimeError("the origin does not listen")
+
+    def is_alive(self):
+        try:
+            return wire.ask(self.address, "GET", "/").status == 200
+        except OSError:
+            return False
+
+    def records(self):
+        return read_records(self.log)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def read_records(path):
+    with open(path, encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--log", required=True)
+    options = parser.parse_args()
+    recorder = Recorder(options.log)
+    with socket.create_server(("127.0.0.1", options.port), backlog=256) as listener:
+        while True:
+            sock, _ = listener.accept()
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=serve, args=(sock, recorder), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()
