@@ -13,6 +13,11 @@ if(SEMEL_SANITIZE)
   target_link_options(semel_compile INTERFACE -fsanitize=${SEMEL_SANITIZE})
 endif()
 
+if(SEMEL_FUZZ)
+  # Coverage for the fuzzer in everything of ours; the main function only in the targets (tests/fuzz).
+  target_compile_options(semel_compile INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 if(CMAKE_BUILD_TYPE STREQUAL "Release" OR CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   target_compile_options(semel_compile INTERFACE
     -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS -fstack-protector-strong -fstack-clash-protection

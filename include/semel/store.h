@@ -6,9 +6,10 @@
 //    │   release        │  │
 //    └──────────────────┘  └── lease lapsed, or complete(unknown) ──▶ unknown ──ttl──▶ free
 //
-// A store holds no policy: it never compares fingerprints or picks a status code (see src/core/decision.h). It tells
-// time by its own clock (the server's, where there is one), so callers pass durations and a gateway with a wrong clock
-// cannot steal a lease. All members may be called concurrently, from any number of io_contexts.
+// A store holds no policy: it never picks a status code (see src/core/decision.h), and compares fingerprints only where
+// that has to be part of the atomic step: another request never takes over a claim of unknown outcome. It tells time by
+// its own clock (the server's, where there is one), so callers pass durations and a gateway with a wrong clock cannot
+// steal a lease. All members may be called concurrently, from any number of io_contexts.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +56,7 @@ struct Record {
 
 enum class Lapsed : std::uint8_t {
   stands,      // a claim of unknown outcome keeps the key (hold, probe)
-  taken_over,  // it is replaced by this claim, with the next fence (retry)
+  taken_over,  // it is replaced by this claim, with the next fence, if the fingerprint is the same (retry)
 };
 
 struct Terms {

@@ -1,3 +1,4 @@
+// `semel serve`: configuration, store and signals around a gateway.
 #include "cli/serve.h"
 
 #include <chrono>

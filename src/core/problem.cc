@@ -1,3 +1,4 @@
+// The table of refusals: one row per problem type, in the words that the sender reads.
 #include <array>
 #include <cstddef>
 #include <cstdint>

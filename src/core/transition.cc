@@ -1,3 +1,5 @@
+// The order of the questions is the protocol: has it expired, has it lapsed, whose is it, and only then what is asked.
+// Every boundary is closed on the left: a lease or a record is over at its very millisecond.
 #include "core/transition.h"
 
 #include <expected>
@@ -38,8 +40,10 @@ bool ended_as(State state, const Record* stored, Fence fence, Time now) {
   return held_by(stored, fence, now) && stored->state == state;
 }
 
-bool may_take_over(const Record& stored, const Terms& terms) {
-  return terms.lapsed == Lapsed::taken_over && (!terms.only_over || *terms.only_over == stored.fence);
+// Never by another request: it would run under a key whose first request may have taken effect (G4).
+bool may_take_over(const Record& stored, const Fingerprint& fingerprint, const Terms& terms) {
+  return terms.lapsed == Lapsed::taken_over && fingerprint == stored.fingerprint &&
+         (!terms.only_over || *terms.only_over == stored.fence);
 }
 
 Record granted(const Record* free, const Key& key, const Fingerprint& fingerprint, const Terms& terms, Time now) {
@@ -65,8 +69,8 @@ ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fi
   if (stored != nullptr && expired(*stored, now)) stored = nullptr;
 
   const bool open_outcome = stored != nullptr && (stored->state == State::unknown || lapsed(*stored, now));
-  const bool free =
-      stored == nullptr || stored->state == State::released || (open_outcome && may_take_over(*stored, terms));
+  const bool free = stored == nullptr || stored->state == State::released ||
+                    (open_outcome && may_take_over(*stored, fingerprint, terms));
   if (free) {
     Record record = granted(stored, key, fingerprint, terms, now);
     const Granted answer{.fence = record.fence, .expires_at = record.expires_at};

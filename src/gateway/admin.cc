@@ -1,3 +1,5 @@
+// Three pages for operators and their tools; each answers from what the gateway has, none writes but /readyz its own
+// key.
 #include "gateway/admin.h"
 
 #include <cstddef>
@@ -98,7 +100,8 @@ Task<Admin::Reply> Admin::readiness() {
 Task<std::string> Admin::store_trouble() {
   const Result<Key> key = make_key("semel-health", "", "readyz");
   const Terms terms{.lease = Millis{1'000}, .ttl = Millis{60'000}, .lapsed = Lapsed::taken_over, .owner = 1};
-  const Result<Claim> claim = co_await store_.claim(*key, Fingerprint{}, terms);
+  const Fingerprint none{};
+  const Result<Claim> claim = co_await store_.claim(*key, none, terms);
   if (!claim) co_return claim.error().detail;
   if (const auto* granted = std::get_if<Granted>(&*claim)) {
     const Result<void> released = co_await store_.release(*key, granted->fence);

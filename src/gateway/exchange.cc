@@ -22,6 +22,8 @@
 namespace semel {
 namespace {
 
+constexpr Millis no_wait{0};
+
 // The target without scheme and authority, which an absolute-form target has (RFC 9112 §3.2.2).
 std::string_view origin_form(std::string_view target, std::string_view& host) {
   const std::size_t scheme = target.find("://");
@@ -60,18 +62,22 @@ Exchange::Exchange(const Services& services, std::shared_ptr<const Plan> plan, h
 
 Task<void> Exchange::run() {
   const Match matched = match(config(), request_.method, request_.path);
-  if (const auto* guarded = std::get_if<Guarded>(&matched)) {
+  if (goes_in_circles(request_.fields, config().server.name)) {
+    Response refusal =
+        plain_reply(502, "The request has been through this gateway before: an upstream points back at it.");
+    co_await send(std::move(refusal));
+  } else if (const auto* guarded = std::get_if<Guarded>(&matched)) {
     route_metrics_ = &plan_->metrics_of(*guarded->route);
     co_await guard(guarded->route);
   } else if (const auto* open = std::get_if<Unguarded>(&matched)) {
     route_metrics_ = &plan_->metrics_of(*open->route);
     co_await pass(open->route);
   } else if (const auto* doubtful = std::get_if<DoubtfulPath>(&matched)) {
-    Response refusal = plain_reply(400, doubtful->why);
+    Response refusal =
+        plain_reply(400, "The path holds " + std::string(doubtful->why) + ", which programs read in different ways.");
     co_await send(std::move(refusal));
   } else {
-    Problem none = problem(ProblemType::no_route);
-    co_await refuse(none, Millis{0}, {});
+    co_await refuse(ProblemType::no_route);
   }
   write_log();
 }
@@ -90,7 +96,7 @@ Task<void> Exchange::guard(const Route* route) {
   if (!body) {
     client_.close_after();
     if (body.error() == http::Failure::too_large) {
-      co_await refuse(problem(ProblemType::body_too_large), Millis{0}, {});
+      co_await refuse(ProblemType::body_too_large);
     } else if (body.error() == http::Failure::malformed) {
       Response refusal = plain_reply(400, "The body is not framed as HTTP/1.1 says.");
       co_await send(std::move(refusal));
@@ -107,7 +113,7 @@ Task<void> Exchange::guard(const Route* route) {
   } else if (auto* identity = std::get_if<Identity>(&identified)) {
     co_await run_once(route, std::move(*identity));
   } else if (const auto* refusal = std::get_if<Refusal>(&identified)) {
-    co_await refuse(refusal->problem, Millis{0}, refusal->detail);
+    co_await refuse(refusal->problem, no_wait, refusal->detail);
   } else {
     co_await forward_unguarded(route, Ending::unkeyed);
   }
@@ -177,7 +183,7 @@ Task<void> Exchange::tell(Answer answer, const Identity* identity) {
     fence_ = replayed->fence.number;
     Result<Response> reply = replay_reply(*replayed->response, replayed->expires_at, config().reply);
     if (!reply) {
-      co_await refuse(problem(ProblemType::record_corrupt), Millis{0}, {});
+      co_await refuse(ProblemType::record_corrupt);
       co_return;
     }
     if (identity != nullptr) {
@@ -189,7 +195,7 @@ Task<void> Exchange::tell(Answer answer, const Identity* identity) {
   } else {
     auto& refused = std::get<Refused>(answer);
     detail_ = std::move(refused.detail);
-    co_await refuse(refused.problem, refused.retry_after, {});
+    co_await refuse(refused.problem, refused.retry_after);
     if (attempt_) note(Ending::unknown);
   }
 }

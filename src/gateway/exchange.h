@@ -64,7 +64,8 @@ class Exchange {
   Task<void> tell(Answer answer, const Identity* identity);
   Task<void> tell_first(Ran ran);
   Task<void> tell_unreached(http::CallEnd end, const Policy* guarded_by);
-  Task<void> refuse(Problem problem, Millis retry_after, std::string detail);
+  Task<void> refuse(ProblemType type) { return refuse(problem(type), Millis{0}, {}); }
+  Task<void> refuse(Problem problem, Millis retry_after, std::string detail = {});
   Task<void> send(Response response);
 
   void note(Ending ending) { ending_ = ending; }

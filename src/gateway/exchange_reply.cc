@@ -27,16 +27,15 @@ bool is_safe(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
 }
 
+http::CallEnd call_end(RelayEnd end) {
+  if (end == RelayEnd::not_reached) return http::CallEnd::not_reached;
+  return end == RelayEnd::timed_out ? http::CallEnd::timed_out : http::CallEnd::lost;
+}
+
 }  // namespace
 
 Task<void> Exchange::pass(const Route* route) {
   note(Ending::passed);
-  if (goes_in_circles(request_.fields, config().server.name)) {
-    Response refusal =
-        plain_reply(502, "The request has been through this gateway before: an upstream points back at it.");
-    co_await send(std::move(refusal));
-    co_return;
-  }
   const std::string_view marker = config().reply.replayed_header;
   const auto write_answer = [marker](const http::Head& answer, http::HeadWriter& out) {
     to_client(answer.fields(), marker, into(out));
@@ -46,10 +45,7 @@ Task<void> Exchange::pass(const Route* route) {
   const Relay::Again again = is_safe(request_.method) ? Relay::Again::repeatable : Relay::Again::never;
   const RelayEnd end = co_await relay.run(std::move(head), again);
   if (end == RelayEnd::answered || end == RelayEnd::cut) co_return;
-  co_await tell_unreached(end == RelayEnd::not_reached ? http::CallEnd::not_reached
-                          : end == RelayEnd::timed_out ? http::CallEnd::timed_out
-                                                       : http::CallEnd::lost,
-                          nullptr);
+  co_await tell_unreached(call_end(end), nullptr);
 }
 
 // A request whose body has been read already, but which has no key to guard it by.
@@ -58,7 +54,8 @@ Task<void> Exchange::forward_unguarded(const Route* route, Ending ending) {
                    config().reply.replayed_header);
   Outcome outcome = co_await attempt_->run(head_for_upstream(*route, std::nullopt), body_);
   outcome.verdict = Verdict::release;  // nothing was promised, so nothing is kept
-  co_await tell_first(Ran{.outcome = std::move(outcome), .fence = {}, .expires_at = {}});
+  Ran ran{.outcome = std::move(outcome), .fence = {}, .expires_at = {}};
+  co_await tell_first(std::move(ran));
   if (attempt_->end() == http::CallEnd::answered) note(ending);
 }
 
@@ -112,7 +109,7 @@ std::string Exchange::head_for_probe(const Route& route, std::string_view target
 
 Task<void> Exchange::tell_unreached(http::CallEnd end, const Policy* guarded_by) {
   if (end == http::CallEnd::not_reached) {
-    co_await refuse(problem(ProblemType::upstream_unreachable), retry_after_unreached, {});
+    co_await refuse(problem(ProblemType::upstream_unreachable), retry_after_unreached);
     co_return;
   }
   const std::uint16_t status = end == http::CallEnd::timed_out ? 504 : 502;
@@ -124,7 +121,8 @@ Task<void> Exchange::tell_unreached(http::CallEnd end, const Policy* guarded_by)
   Problem lost = problem(ProblemType::outcome_unknown);
   lost.status = status;
   if (guarded_by->on_unknown != OnUnknown::hold) lost.retry = Retry::same_key;
-  co_await refuse(lost, lost.retry == Retry::same_key ? retry_after_unreached : Millis{0}, {});
+  const Millis wait = lost.retry == Retry::same_key ? retry_after_unreached : Millis{0};
+  co_await refuse(lost, wait);
   note(Ending::unknown);
 }
 

@@ -1,3 +1,4 @@
+// Names and help texts are what dashboards are built on: change them as one changes an interface.
 #include "gateway/metrics.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Two coroutines for one request: the body goes up in one while the answer comes down in the other.
 #include "gateway/relay.h"
 
 #include <functional>
@@ -89,9 +90,9 @@ Task<RelayEnd> Relay::run(std::string head, Again again) {
   for (;;) {
     call_.emplace(upstream_, timeout_);
     if (client_.is_head()) call_->expect_no_body();
-    const http::CallEnd sent = co_await call_->send(head, {});
+    const http::CallEnd sent = co_await call_->send(head, std::string_view());
     if (sent != http::CallEnd::answered) co_return end_of(sent);
-    if (client_.head().framing() != http::Framing::none) co_return co_await exchange_both_ways();
+    if (!client_.body_read()) co_return co_await exchange_both_ways();
 
     const RelayEnd end = co_await carry_answer();
     const bool stale = end == RelayEnd::lost && call_->stale();

@@ -1,3 +1,4 @@
+// Everything here runs on the worker's own thread but start, reload, drain, stop and join, which only post to it.
 #include "gateway/worker.h"
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The order of sending and failing matters here: see the note on bytes written in call.h.
 #include "http/call.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Reads and writes on one socket. A deadline closes the socket, which ends whatever is under way on it.
 #include "http/connection.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Accepts, counts and hands over; every connection is a coroutine of its own.
 #include "http/listener.h"
 
 #include <memory>

@@ -1,3 +1,4 @@
+// Beast calls back while it parses; the callbacks fill the Head or note which bytes are the body.
 #include "http/parser.h"
 
 #include <boost/asio/buffer.hpp>
@@ -38,7 +39,7 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
     head_.set_keep_alive(this->keep_alive());
     if (this->chunked()) {
       head_.set_framing(Framing::chunked, 0);
-    } else if (const auto length = this->content_length(); length && !this->is_done()) {
+    } else if (const auto length = this->content_length()) {
       head_.set_framing(Framing::length, *length);
     } else if (this->need_eof() && !this->is_done()) {
       head_.set_framing(Framing::until_close, 0);

@@ -1,3 +1,4 @@
+// The life of a connection: idle, head, handler, rest of the body, again.
 #include "http/session.h"
 
 #include <atomic>
@@ -13,10 +14,11 @@ constexpr std::size_t drained_bytes_max = 65'536;  // of a body that nobody want
 constexpr Millis linger_time{1'000};
 
 constexpr std::string_view bad_request =
-    R"({"type":"about:blank","title":"Bad Request","status":400,"detail":"The request is not valid HTTP/1.1."})";
+    R"({"type":"about:blank","title":"Bad Request","status":400,"detail":"The request is not valid HTTP/1.1.",)"
+    R"("retry":"never"})";
 constexpr std::string_view head_too_large =
     R"({"type":"about:blank","title":"Request Header Fields Too Large","status":431,)"
-    R"("detail":"The request line and the header fields are over the limit."})";
+    R"("detail":"The request line and the header fields are over the limit.","retry":"never"})";
 constexpr std::string_view no_room =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
 
@@ -87,7 +89,9 @@ Task<void> Session::refuse(Failure failure) {
   transaction_->close_after();
   const bool large = failure == Failure::too_large;
   const auto fields = [](HeadWriter& head) { head.field("Content-Type", "application/problem+json"); };
-  const Try<void> told = co_await transaction_->reply(large ? 431 : 400, fields, large ? head_too_large : bad_request);
+  const std::uint16_t status = large ? 431 : 400;
+  const std::string_view body = large ? head_too_large : bad_request;
+  const Try<void> told = co_await transaction_->reply(status, fields, body);
   if (told) co_await linger();
 }
 

@@ -1,3 +1,4 @@
+// What a handler can do with a request: take its body, answer it.
 #include "http/transaction.h"
 
 #include <algorithm>
@@ -61,6 +62,16 @@ bool Transaction::has_no_body(std::uint16_t status) const {
   return is_head() || status == 204 || status == 304;
 }
 
+// HTTP/1.0 closes unless told otherwise.
+void Transaction::end_head(HeadWriter& head) const {
+  if (close_wanted()) {
+    head.close();
+  } else if (head_.version() < 11) {
+    head.keep_alive();
+  }
+  head.end();
+}
+
 Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields, std::string_view body) {
   status_sent_ = status;
   connection_.deadline().expect_within(patience_);
@@ -68,8 +79,7 @@ Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields
   HeadWriter head = HeadWriter::response(out_, status);
   fields(head);
   if (status != 204 && status != 304) head.length(body.size());
-  if (close_wanted()) head.close();
-  head.end();
+  end_head(head);
   return connection_.write(out_, has_no_body(status) ? std::string_view() : body);
 }
 
@@ -81,7 +91,7 @@ Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& 
   out_.clear();
   HeadWriter head = HeadWriter::response(out_, status);
   fields(head);
-  if (framing == Framing::length) {
+  if (framing == Framing::length && status != 204) {
     head.length(length);
   } else if (!bodiless_ && framing != Framing::none && head_.version() >= 11) {
     chunked_ = true;
@@ -91,8 +101,7 @@ Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& 
   } else if (framing == Framing::none && !bodiless_) {
     head.length(0);
   }
-  if (close_wanted()) head.close();
-  head.end();
+  end_head(head);
   return connection_.write(out_);
 }
 

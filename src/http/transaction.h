@@ -60,6 +60,7 @@ class Transaction {
  private:
   Attempt<void> invite_body();
   [[nodiscard]] bool has_no_body(std::uint16_t status) const;
+  void end_head(HeadWriter& head) const;
 
   Connection& connection_;
   RequestParser& parser_;

@@ -1,3 +1,4 @@
+// Which address is next, and connections that wait for their next request.
 #include "http/upstream.h"
 
 #include <algorithm>

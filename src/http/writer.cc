@@ -70,6 +70,11 @@ HeadWriter& HeadWriter::close() {
   return *this;
 }
 
+HeadWriter& HeadWriter::keep_alive() {
+  out_->append("Connection: keep-alive\r\n");
+  return *this;
+}
+
 void HeadWriter::end() {
   out_->append("\r\n");
 }

@@ -18,6 +18,7 @@ class HeadWriter {
   HeadWriter& length(std::uint64_t bytes);
   HeadWriter& chunked();
   HeadWriter& close();
+  HeadWriter& keep_alive();
   void end();
 
   [[nodiscard]] bool sound() const { return sound_; }

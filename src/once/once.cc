@@ -64,6 +64,13 @@ Refused outcome_unknown(const Policy& policy, std::string detail) {
   return refused;
 }
 
+// For a later caller: the attempt was another's.
+Refused still_unknown(const Policy& policy, std::string detail) {
+  Refused refused = outcome_unknown(policy, std::move(detail));
+  refused.problem.status = problem(ProblemType::outcome_unknown).status;
+  return refused;
+}
+
 Refused still_in_flight() {
   return {.problem = problem(ProblemType::in_flight), .retry_after = retry_after_store, .detail = {}};
 }
@@ -101,6 +108,7 @@ class Once::Impl {
 
  private:
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms);
+  Async<void> confirm(Key key, Fence fence, Millis lease, Time asked_at);
   Task<Answer> perform(Key key, Run run, Policy policy, Action action);
   Task<Answer> adopt(Key key, Run run, Policy policy, Outcome found);
   Async<void> finish(Key key, Fence fence, Outcome outcome);
@@ -116,7 +124,10 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   const Executor executor = co_await asio::this_coro::executor;
-  const Time give_up = clock_.now() + policy.wait_max;
+  // Of the first claim, not of the last: one whose answer was lost may be granted late, and then a later claim of this
+  // same owner is told of that grant, with a lease that began long before it was asked for.
+  const Time asked_at = clock_.now();
+  const Time give_up = asked_at + policy.wait_max;
   Terms terms = terms_of(policy, owner());
   Outcome found;  // what a probe said of the attempt that `terms` may replace
 
@@ -130,6 +141,8 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     if (const auto* go = std::get_if<Run>(&decision)) {
       place.reset();
       if (found.verdict == Verdict::keep) co_return co_await adopt(std::move(key), *go, policy, std::move(found));
+      const Result<void> fresh = co_await confirm(key, go->fence, policy.lease, asked_at);
+      if (!fresh) co_return refused_by_store(fresh.error());
       co_return co_await perform(std::move(key), *go, policy, std::move(action));
     }
     if (const auto* replay = std::get_if<Replay>(&decision)) {
@@ -144,9 +157,9 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
       co_await place->pause()->wait(patience);
       continue;
     }
-    if (!probe) co_return outcome_unknown(policy, "the policy says probe, but there is none");
+    if (!probe) co_return still_unknown(policy, "the policy says probe, but there is none");
     found = co_await guarded(&probe);
-    if (found.verdict == Verdict::unknown) co_return outcome_unknown(policy, "the probe could not tell");
+    if (found.verdict == Verdict::unknown) co_return still_unknown(policy, "the probe could not tell");
     terms.lapsed = Lapsed::taken_over;
     terms.only_over = std::get<Ask>(decision).fence;
   }
@@ -159,6 +172,26 @@ Async<Claim> Once::Impl::claim(Key key, Fingerprint fingerprint, Terms terms) {
     const bool lost = !claimed && claimed.error().code == Code::unavailable;
     if (!lost || attempt == claim_tries) co_return claimed;
   }
+}
+
+// A grant that was long on its way (a slow disk, a stopped process), or that repeats one whose first answer was lost,
+// may have lapsed by now, and another attempt may have begun. Nothing has gone out yet, so the lease is renewed before
+// anything does; if it cannot be, the claim is given up.
+Async<void> Once::Impl::confirm(Key key, Fence fence, Millis lease, Time asked_at) {
+  Result<void> renewed;
+  for (int attempt = 1; clock_.now() - asked_at > lease / renewals_per_lease; ++attempt) {
+    asked_at = clock_.now();
+    if (attempt > claim_tries) {
+      renewed = fail(Code::unavailable, "the store answers more slowly than the lease lasts");
+    } else {
+      renewed = co_await store_.renew(key, fence, lease);
+    }
+    if (renewed) continue;
+    const Outcome untouched{.verdict = Verdict::release, .response = nullptr};
+    (void)co_await finish(std::move(key), fence, untouched);
+    break;
+  }
+  co_return renewed;
 }
 
 Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action) {
@@ -182,7 +215,7 @@ Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action)
 Task<Answer> Once::Impl::adopt(Key key, Run run, Policy policy, Outcome found) {
   if (found.response == nullptr) found.response = no_content();
   const Result<void> finished = co_await finish(std::move(key), run.fence, found);
-  if (!finished) co_return outcome_unknown(policy, finished.error().detail);
+  if (!finished) co_return still_unknown(policy, finished.error().detail);
   co_return Replayed{.response = std::move(found.response), .fence = run.fence, .expires_at = run.expires_at};
 }
 

@@ -16,7 +16,6 @@
 namespace semel {
 namespace {
 
-constexpr int renewals_per_lease = 3;   // so that one may fail, and one may be late
 constexpr int attempts_per_lease = 10;  // while the store does not answer
 constexpr Millis delay_min{1};
 

@@ -12,6 +12,8 @@
 
 namespace semel {
 
+inline constexpr int renewals_per_lease = 3;  // so that one may fail, and one may be late
+
 class Renewal {
  public:
   Renewal(Store& store, Clock& clock, Executor executor, Key key, Fence fence, Millis lease);

@@ -115,7 +115,7 @@ Parsed<Split> split_authority(std::string_view text) {
 }  // namespace
 
 Parsed<Endpoint> parse_endpoint(std::string_view text) {
-  if (text.starts_with(':')) {
+  if (text.starts_with(':') && all_digits(text.substr(1))) {
     return fault("the address to listen on is missing", fmt::format("127.0.0.1{}", text));
   }
   if (all_digits(text)) return fault("the address to listen on is missing", fmt::format("127.0.0.1:{}", text));

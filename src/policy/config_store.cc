@@ -78,7 +78,7 @@ std::optional<StoreKind> read_url(TableReader& table, const Node& value, std::ve
   if (!url) return std::nullopt;
   const std::string& text = url->reveal();
   if (const std::string_view fault = fault_of_url(text); !fault.empty()) {
-    table.reject("url", value.at, fault, suggested_scheme(text));
+    table.reject("url", value.at, fault, scheme_of(text) == nullptr ? suggested_scheme(text) : std::string{});
     return std::nullopt;
   }
   if (value.text == text && holds_password(text)) {
@@ -100,7 +100,7 @@ void read_urls(TableReader& table, StoreConfig& store) {
     if (kind && *kind != *found) table.reject("url", item->at, "all addresses of a store are of one kind");
     kind = found;
   }
-  if (urls.size() > 1 && kind != StoreKind::postgres) {
+  if (urls.size() > 1 && kind != StoreKind::postgres && table.good("url")) {
     table.reject("url", value->at, "only a PostgreSQL store has several addresses (shards)");
   }
   if (kind && table.good("url")) {

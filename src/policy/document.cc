@@ -1,3 +1,4 @@
+// The one file that knows toml++: text to tree, with positions.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

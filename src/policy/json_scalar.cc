@@ -1,3 +1,4 @@
+// Follows one pointer through a document while Boost.JSON's parser reads it.
 #include "policy/json_scalar.h"
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Verdicts by status, and the filter between what an upstream sent and what is kept of it.
 #include "policy/keep.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One function per kind of part. Whatever two programs could read differently is refused, never picked from.
 #include "policy/part_value.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Matching goes segment by segment over the bytes as received; nothing is decoded or merged.
 #include "policy/pattern.h"
 
 #include <cstddef>

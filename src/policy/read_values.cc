@@ -1,3 +1,4 @@
+// The kinds of value that a configuration file has, and the secrets that it only names.
 #include "policy/read_values.h"
 
 #include <algorithm>

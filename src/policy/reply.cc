@@ -1,3 +1,4 @@
+// Problems and marks. Every text that is put into JSON is escaped here and nowhere else.
 #include "policy/reply.h"
 
 #include <algorithm>

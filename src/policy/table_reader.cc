@@ -29,7 +29,7 @@ const Node* TableReader::find(std::string_view key) {
 
 const Node* TableReader::require(std::string_view key) {
   const Node* const value = find(key);
-  if (value == nullptr) reject(key, at(key), fmt::format("{} needs `{}`", name_, key));
+  if (value == nullptr && table_ != nullptr) reject(key, at(key), fmt::format("{} needs `{}`", name_, key));
   return value;
 }
 

@@ -58,7 +58,7 @@ Result<void> RocksLedger::open_engine() {
     // Said before the engine makes its first file: should this be cut short, half a store without records is no damage.
     if (Result<void> marked = marker_.write_synced(Mark{}); !marked) return marked;
   }
-  rocksdb::DBOptions database = database_options();
+  rocksdb::DBOptions database = database_options(options_.path);
   database.create_if_missing = !exists;
   const std::vector<rocksdb::ColumnFamilyDescriptor> families{
       {rocksdb::kDefaultColumnFamilyName, index_options()},

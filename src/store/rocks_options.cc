@@ -1,6 +1,8 @@
+// The options of the engine, its records and its index. What is not set here is as RocksDB 7.8 sets it.
 #include "store/rocks_options.h"
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 
 #include <rocksdb/cache.h>
@@ -11,6 +13,7 @@
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 
+#include "store/engine_log.h"
 #include <semel/key.h>
 
 namespace semel {
@@ -23,7 +26,7 @@ constexpr double filter_bits_per_key = 10;
 
 }  // namespace
 
-rocksdb::DBOptions database_options() {
+rocksdb::DBOptions database_options(const std::filesystem::path& folder) {
   rocksdb::DBOptions options;
   options.create_missing_column_families = true;
 
@@ -52,9 +55,7 @@ rocksdb::DBOptions database_options() {
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.bytes_per_sync = 1U << 20U;  // of tables, so that a flush does not make the log's sync wait behind it
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.max_log_file_size = 1U << 20U;
-  options.keep_log_file_num = 3;
+  options.info_log = std::make_shared<EngineLog>(folder);
   options.max_manifest_file_size = 16U << 20U;
   return options;
 }

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/options.h>
 
 namespace semel {
 
-rocksdb::DBOptions database_options();
+rocksdb::DBOptions database_options(const std::filesystem::path& folder);
 
 // id → record: point lookups only, most of them for ids that are not there.
 rocksdb::ColumnFamilyOptions records_options(std::size_t cache_bytes, const rocksdb::CompactionFilter& filter);

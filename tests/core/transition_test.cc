@@ -79,7 +79,7 @@ TEST_P(ClaimTable, AnswersAsTheTableSays) {
   const std::optional<Record> stored = record_of(row.stored);
   const Terms asked = terms(row.lapsed, row.owner);
 
-  const ClaimStep step = step_claim(pointer(stored), key_of(1), fingerprint_of(5), asked, now);
+  const ClaimStep step = step_claim(pointer(stored), key_of(1), fingerprint_of(9), asked, now);
 
   if (row.expect == Expect::first_fence || row.expect == Expect::next_fence) {
     const Fence fence{.number = row.expect == Expect::first_fence ? 1 : held_fence.number + 1, .owner = row.owner};
@@ -89,7 +89,7 @@ TEST_P(ClaimTable, AnswersAsTheTableSays) {
     const Record fresh{.key = key_of(1),
                        .state = State::running,
                        .fence = fence,
-                       .fingerprint = fingerprint_of(5),
+                       .fingerprint = fingerprint_of(9),
                        .claimed_at = now,
                        .lease_until = now + asked.lease,
                        .expires_at = now + asked.ttl,
@@ -113,6 +113,22 @@ TEST_P(ClaimTable, AnswersAsTheTableSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Claim, ClaimTable, testing::ValuesIn(claim_rows()), row_name);
+
+// Another request never replaces one whose outcome is open, but it may have a key that was released or has expired.
+TEST(ClaimByAnotherRequest, TakesOverNothing) {
+  for (const Stored kind : {Stored::lapsed, Stored::unknown}) {
+    const Record stored = *record_of(kind);
+    const ClaimStep step = step_claim(&stored, stored.key, fingerprint_of(5), terms(Lapsed::taken_over), now);
+    ASSERT_TRUE(std::holds_alternative<Held>(step.answer)) << name(kind);
+    EXPECT_EQ(std::get<Held>(step.answer).record.fingerprint, stored.fingerprint);
+    EXPECT_FALSE(step.store.has_value());
+  }
+  for (const Stored kind : {Stored::released, Stored::expired_lapsed, Stored::expired_unknown}) {
+    const Record stored = *record_of(kind);
+    const ClaimStep step = step_claim(&stored, stored.key, fingerprint_of(5), terms(Lapsed::taken_over), now);
+    EXPECT_TRUE(std::holds_alternative<Granted>(step.answer)) << name(kind);
+  }
+}
 
 // A claim made after a probe takes over the attempt that was probed and no other (a later one was not asked about).
 TEST(ClaimAfterProbe, TakesOverOnlyTheAttemptThatWasProbed) {

@@ -108,6 +108,12 @@ Held StoreContract::look(const Key& key) {
   return std::get<Held>(*answer);
 }
 
+std::string StoreContract::kept_body(const Key& key) {
+  const Held held = look(key);
+  if (held.record.response == nullptr) throw std::runtime_error("no response is kept");
+  return held.record.response->body;
+}
+
 std::size_t StoreContract::sweep(std::size_t limit) {
   const Result<std::size_t> count = run(context_, store_->sweep(limit));
   if (!count) throw std::runtime_error("the sweep failed: " + count.error().detail);

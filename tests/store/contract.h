@@ -56,6 +56,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
   Granted take(const Key& key, const Terms& terms);
   Granted take(const Key& key) { return take(key, terms()); }
   Held look(const Key& key);
+  std::string kept_body(const Key& key);  // of the response that holds the key
   // Sweeps and expects that it works; then sweeps until nothing is left, and gives the count of each time.
   std::size_t sweep(std::size_t limit);
   std::vector<std::size_t> sweep_all(std::size_t limit);

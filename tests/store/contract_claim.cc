@@ -40,8 +40,8 @@ TEST_P(StoreContract, TellsWhoHoldsARunningKey) {
   EXPECT_EQ(look(key).record, held.record);
 }
 
-// A store holds no policy: the claimer's own fingerprint decides nothing, the holder's is handed out.
-TEST_P(StoreContract, NeverComparesFingerprints) {
+// A store holds no policy: whoever asks, and with whatever request, is told of the holder and its fingerprint.
+TEST_P(StoreContract, TellsTheHoldersFingerprintWhoeverAsks) {
   const Key key = fresh_key();
   const Granted granted = take(key);
   const Result<Claim> same = claim(key, terms(), fingerprint_of(1));
@@ -122,6 +122,33 @@ TEST_P(StoreContract, HoldsAnUnknownKeyUntilItIsTakenOver) {
   EXPECT_EQ(look(key).record.state, State::running);
 }
 
+// Another request never runs under a key whose first request may have taken effect, whatever the policy (G4). It may
+// have a key that was released: there nothing happened.
+TEST_P(StoreContract, AnotherRequestTakesOverNothing) {
+  const Key unknown = fresh_key();
+  const Granted first = take(unknown);
+  ASSERT_EQ(said(complete(unknown, first.fence, nullptr)), "ok");
+  const Key lapsed = fresh_key();
+  Terms brief_terms = terms();
+  brief_terms.lease = brief();
+  take(lapsed, brief_terms);
+  outlast(brief());
+  for (const Key& key : {unknown, lapsed}) {
+    const Result<Claim> refused = claim(key, terms(Lapsed::taken_over), fingerprint_of(2));
+    ASSERT_EQ(said(refused), "ok");
+    ASSERT_TRUE(std::holds_alternative<Held>(*refused));
+    EXPECT_EQ(std::get<Held>(*refused).record.state, State::unknown);
+    EXPECT_EQ(std::get<Held>(*refused).record.fingerprint, fingerprint_of(1));
+  }
+
+  const Key released = fresh_key();
+  ASSERT_EQ(said(release(released, take(released).fence)), "ok");
+  const Result<Claim> granted = claim(released, terms(), fingerprint_of(2));
+  ASSERT_EQ(said(granted), "ok");
+  ASSERT_TRUE(std::holds_alternative<Granted>(*granted));
+  EXPECT_EQ(look(released).record.fingerprint, fingerprint_of(2));
+}
+
 // After a probe only the attempt that was probed may be replaced: a later one was not asked about.
 TEST_P(StoreContract, TakesOverOnlyTheAttemptThatWasProbed) {
   const Key key = fresh_key();
@@ -187,8 +214,8 @@ TEST_P(StoreContract, KeepsScopesApart) {
   EXPECT_EQ(look(other).record.state, State::running);
   EXPECT_EQ(look(nearly).record.state, State::running);
   ASSERT_EQ(said(complete(other, theirs.fence, answer_of("theirs"))), "ok");
-  EXPECT_EQ(look(key).record.response->body, "mine");
-  EXPECT_EQ(look(other).record.response->body, "theirs");
+  EXPECT_EQ(kept_body(key), "mine");
+  EXPECT_EQ(kept_body(other), "theirs");
 }
 
 // The identity is the id alone: what a caller fills in as scope or namespace beside it makes no second key.

@@ -48,7 +48,7 @@ TEST_P(StoreContract, SweepDeletesWhatHasExpiredAndNothingElse) {
 
   EXPECT_EQ(sum(sweep_all(100)), 4U);
   EXPECT_EQ(look(running).record.fence, held.fence);
-  EXPECT_EQ(look(done).record.response->body, "kept");
+  EXPECT_EQ(kept_body(done), "kept");
   EXPECT_EQ(look(unknown).record.state, State::unknown);
   EXPECT_EQ(take(released).fence.number, 2U);
   EXPECT_EQ(said(complete(running, held.fence, answer_of("kept"))), "ok");
@@ -108,7 +108,7 @@ TEST_P(StoreContract, SweepLeavesAKeyThatWasClaimedAnew) {
   EXPECT_EQ(sweep(100), 0U);
   EXPECT_EQ(look(key).record.fence, anew.fence);
   EXPECT_EQ(said(complete(key, anew.fence, answer_of("new"))), "ok");
-  EXPECT_EQ(look(key).record.response->body, "new");
+  EXPECT_EQ(kept_body(key), "new");
 }
 
 // A take-over sets a new expiry; the one of the attempt before it must not delete the key.
@@ -121,7 +121,7 @@ TEST_P(StoreContract, SweepGoesByTheLatestClaimOfAKey) {
   ASSERT_EQ(said(complete(key, second.fence, answer_of("second"))), "ok");
   outlast(brief());
   EXPECT_EQ(sweep(100), 0U);
-  EXPECT_EQ(look(key).record.response->body, "second");
+  EXPECT_EQ(kept_body(key), "second");
 }
 
 // A record is deleted at the millisecond of its expiry and not one before.

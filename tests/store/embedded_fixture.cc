@@ -99,7 +99,7 @@ void EmbeddedTest::with_engine(Time filter_time, const std::function<void(Engine
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status =
-      rocksdb::DB::Open(database_options(), options_.path.string(), families, &handles, &opened);
+      rocksdb::DB::Open(database_options(options_.path), options_.path.string(), families, &handles, &opened);
   if (!status.ok()) throw std::runtime_error(status.ToString());
   const std::unique_ptr<rocksdb::DB> db(opened);
   work({.db = *db, .index = handles.at(0), .records = handles.at(1)});

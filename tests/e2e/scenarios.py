@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""The gateway as its users see it: scenarios.py --binary SEMEL [FILE ...] [--only WORDS]
+
+Plays every scenario of tests/scenarios (script.py says how they are written), many at a time, on one gateway per
+configuration. Prints `N passed, M failed` and exits 0 only if all passed.
+
+A gateway that runs already is tested with --address HOST:PORT, --admin HOST:PORT and --stage PORT, the port of the
+loopback at which it expects its upstream; give the files whose configuration it has.
+"""
+import argparse
+import concurrent.futures
+import itertools
+import pathlib
+import sys
+import time
+
+import gateway
+import player
+import script
+import stage as staging
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "scenarios"
+
+
+def play(scenario, address, admin, stage):
+    """What went wrong, or nothing."""
+    try:
+        player.Player(scenario, address, admin, stage).play()
+        return ""
+    except player.Mismatch as mismatch:
+        return str(mismatch)
+    except Exception as error:  # a fault of the scenario or of the player itself
+        return f"{scenario.file}:{scenario.line}: {type(error).__name__}: {error}"
+
+
+def play_all(scenarios, address, admin, stage, jobs):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(lambda scenario: play(scenario, address, admin, stage), scenarios))
+
+
+def play_config(config, scenarios, options):
+    """Each scenario's trouble, in order, on a gateway of its own."""
+    stage, dead = staging.Stage(), gateway.DeadPort()
+    semel = gateway.Gateway(options.binary, (FOLDER / f"{config}.toml").read_text(encoding="utf-8"),
+                            upstream="%s:%d" % stage.address, dead="%s:%d" % dead.address)
+    try:
+        semel.start()
+        troubles = play_all(scenarios, semel.address, semel.admin, stage, options.jobs)
+        code = semel.stop()
+        if code != 0:
+            troubles[-1] += f"\nafter all scenarios of {config}.toml semel ended with {code}:\n{semel.stderr()}"
+        return troubles
+    except RuntimeError as error:
+        return [f"{config}.toml: {error}"] * len(scenarios)
+    finally:
+        semel.close()
+        stage.close()
+        dead.close()
+
+
+def address_of(text):
+    host, _, port = text.rpartition(":")
+    return (host or gateway.HOST, int(port))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    parser.add_argument("--binary")
+    parser.add_argument("--only", default="", help="scenarios with this in their title")
+    parser.add_argument("--jobs", type=int, default=16)
+    parser.add_argument("--address", type=address_of)
+    parser.add_argument("--admin", type=address_of)
+    parser.add_argument("--stage", type=int)
+    options = parser.parse_args()
+    if bool(options.binary) == bool(options.address):
+        parser.error("give --binary, or --address of a gateway that runs")
+
+    started = time.monotonic()
+    scenarios = []
+    for path in options.files or sorted(FOLDER.glob("*.txt")):
+        scenarios += [scenario for scenario in script.parse(path) if options.only.lower() in scenario.title.lower()]
+    scenarios.sort(key=lambda scenario: scenario.config)
+    results = []
+    for config, group in itertools.groupby(scenarios, key=lambda scenario: scenario.config):
+        group = list(group)
+        if options.address:
+            stage = staging.Stage(port=options.stage or 0)
+            troubles = play_all(group, options.address, options.admin, stage, options.jobs)
+            stage.close()
+        else:
+            troubles = play_config(config, group, options)
+        results += zip(group, troubles)
+
+    for scenario, trouble in results:
+        if trouble:
+            print(f"FAILED: {scenario.title}\n  {trouble}\n")
+    failed = sum(1 for _, trouble in results if trouble)
+    print(f"{len(results) - failed} passed, {failed} failed in {time.monotonic() - started:.1f} s")
+    return 1 if failed or not results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+// What goes upstream, with every field of a request on its way.
+#include "policy/forward.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "policy/helpers.h"
+
+namespace semel {
+namespace {
+
+using test::Sent;
+using Fields = std::vector<Field>;
+
+const Hop hop{.scheme = "https", .host = "pay.example", .via = "semel"};
+
+Fields forwarded(Sent sent, const Hop& from = hop, std::optional<std::uint64_t> attempt = 3) {
+  Fields fields;
+  to_upstream(sent.view(), from, "app:3000", attempt, [&](std::string_view name, std::string_view value) {
+    fields.push_back({.name = std::string(name), .value = std::string(value)});
+  });
+  return fields;
+}
+
+// The key and whatever else is for the upstream goes on unchanged; where it came from is added.
+TEST(Forward, PassesOnTheRequestAndAddsItsWay) {
+  const Fields fields = forwarded({.fields = {{"Host", "pay.example"},
+                                              {"Idempotency-Key", "\"k 1\""},
+                                              {"traceparent", "00-1-2-01"},
+                                              {"Content-Type", "text/plain"}}});
+  EXPECT_EQ(fields, (Fields{{"Host", "app:3000"},
+                            {"Idempotency-Key", "\"k 1\""},
+                            {"traceparent", "00-1-2-01"},
+                            {"Content-Type", "text/plain"},
+                            {"Via", "1.1 semel"},
+                            {"X-Forwarded-For", "192.0.2.7"},
+                            {"X-Forwarded-Proto", "https"},
+                            {"X-Forwarded-Host", "pay.example"},
+                            {"Idempotency-Attempt", "3"}}));
+}
+
+// What belongs to the connection, frames the message or only we may say does not go on.
+TEST(Forward, DropsWhatEndsHere) {
+  const Fields fields = forwarded({.fields = {{"Connection", "keep-alive, X-Hop"},
+                                              {"x-hop", "1"},
+                                              {"Keep-Alive", "5"},
+                                              {"TE", "trailers"},
+                                              {"Upgrade", "h2c"},
+                                              {"Proxy-Authorization", "Basic x"},
+                                              {"Content-Length", "5"},
+                                              {"Transfer-Encoding", "chunked"},
+                                              {"Expect", "100-continue"},
+                                              {"idempotency-attempt", "999"},
+                                              {"X-Bad", "a\nb"}}},
+                                  hop, std::nullopt);
+  EXPECT_EQ(fields, (Fields{{"Host", "app:3000"},
+                            {"Via", "1.1 semel"},
+                            {"X-Forwarded-For", "192.0.2.7"},
+                            {"X-Forwarded-Proto", "https"},
+                            {"X-Forwarded-Host", "pay.example"}}));
+}
+
+const Sent behind_a_proxy{.fields = {{"Via", "1.0 lb"},
+                                     {"X-Forwarded-For", "198.51.100.1"},
+                                     {"x-forwarded-for", "198.51.100.2"},
+                                     {"X-Forwarded-Proto", "wss"},
+                                     {"X-Forwarded-Host", "front.example"},
+                                     {"Forwarded", "for=198.51.100.1"}}};
+
+// Behind a proxy its word is kept and ours added to it.
+TEST(Forward, AppendsToTheWaySoFar) {
+  EXPECT_EQ(forwarded(behind_a_proxy, hop, std::nullopt),
+            (Fields{{"Host", "app:3000"},
+                    {"X-Forwarded-Proto", "wss"},
+                    {"X-Forwarded-Host", "front.example"},
+                    {"Forwarded", "for=198.51.100.1"},
+                    {"Via", "1.0 lb, 1.1 semel"},
+                    {"X-Forwarded-For", "198.51.100.1, 198.51.100.2, 192.0.2.7"}}));
+}
+
+// At the edge nobody's word is taken for it, but Via stays: it finds loops.
+TEST(Forward, ReplacesTheWayAtTheEdge) {
+  Hop edge = hop;
+  edge.forwarded = Forwarded::replace;
+  edge.version = "1.0";
+  EXPECT_EQ(forwarded(behind_a_proxy, edge, std::nullopt), (Fields{{"Host", "app:3000"},
+                                                                   {"Via", "1.0 lb, 1.0 semel"},
+                                                                   {"X-Forwarded-For", "192.0.2.7"},
+                                                                   {"X-Forwarded-Proto", "https"},
+                                                                   {"X-Forwarded-Host", "pay.example"}}));
+}
+
+// Connection must not take away what the request is judged by.
+TEST(Forward, NoticesAFieldThatTheRequestWantsDropped) {
+  Route route;
+  route.key_from = expression("{header:X-Request-Id}");
+  route.scope = expression("{header:X-Tenant}{header:X-User?}");
+  const auto dropped = [&](std::string connection) {
+    Sent sent{.fields = {{"Connection", std::move(connection)}}};
+    return dropped_by_request(sent.view().fields, route);
+  };
+  for (const std::string name : {"Idempotency-Key", "authorization", "Host", "Content-Length", "X-Request-Id",
+                                 "x-tenant", "X-User", "Cookie", "Signature"}) {
+    EXPECT_EQ(dropped("close, " + name), name);
+  }
+  EXPECT_EQ(dropped("keep-alive, X-Other"), std::nullopt);
+}
+
+// A gateway that meets its own name is talking to itself.
+TEST(Forward, NoticesALoop) {
+  const auto circles = [](std::string via) {
+    Sent sent{.fields = {{"Via", std::move(via)}}};
+    return goes_in_circles(sent.view().fields, "semel");
+  };
+  EXPECT_TRUE(circles("1.1 semel"));
+  EXPECT_TRUE(circles("1.0 lb, HTTP/1.1 Semel (x), 1.1 other"));
+  EXPECT_FALSE(circles("1.1 semel-edge, 1.1 lb (semel)"));
+  EXPECT_FALSE(circles("semel"));
+  EXPECT_FALSE(circles(""));
+}
+
+}  // namespace
+}  // namespace semel

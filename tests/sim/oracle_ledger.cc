@@ -1,0 +1,174 @@
+// The oracle's eye on the ledger: which calls may succeed, what they make of a record, and what an acknowledgement must
+// find on disk.
+//
+// The oracle walks through each batch itself, call by call, by rules that are written here a second time, from the
+// promises and not from src/core/transition.cc: whatever succeeded must have been allowed, and what is stored in the
+// end must be what the calls that succeeded make of what was there before.
+#include <algorithm>
+#include <optional>
+#include <variant>
+
+#include "sim/ledger.h"
+#include "sim/oracle.h"
+
+namespace semel::sim {
+namespace {
+
+bool live(const Record& record, Time now) {
+  return record.state == State::running && now < record.lease_until;
+}
+
+bool same(const SharedResponse& a, const SharedResponse& b) {
+  return (a == nullptr) == (b == nullptr) && (a == nullptr || *a == *b);
+}
+
+Record claim_of(const Deed& deed, const Key& key) {
+  return {.key = key,
+          .state = State::running,
+          .fence = deed.fence,
+          .fingerprint = deed.fingerprint,
+          .claimed_at = deed.at,
+          .lease_until = deed.at + deed.terms.lease,
+          .expires_at = deed.at + deed.terms.ttl,
+          .response = nullptr};
+}
+
+State end_of(Deed::Kind kind) {
+  if (kind == Deed::Kind::complete) return State::done;
+  return kind == Deed::Kind::unknown ? State::unknown : State::released;
+}
+
+}  // namespace
+
+Time gone_at(const Record& record) {
+  return record.state == State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
+}
+
+Deed deed_of(const Call& call) {
+  Deed deed{.kind = Deed::Kind::sweep, .id = call.key.id, .fence = {}, .fingerprint = {}, .terms = {}, .response = {}};
+  if (const auto* claim = std::get_if<ClaimCall>(&call.request)) {
+    deed.kind = Deed::Kind::claim;
+    deed.fingerprint = claim->fingerprint;
+    deed.terms = claim->terms;
+  } else if (const auto* renew = std::get_if<RenewCall>(&call.request)) {
+    deed.kind = Deed::Kind::renew;
+    deed.fence = renew->fence;
+    deed.lease = renew->lease;
+  } else if (const auto* complete = std::get_if<CompleteCall>(&call.request)) {
+    deed.kind = complete->response == nullptr ? Deed::Kind::unknown : Deed::Kind::complete;
+    deed.fence = complete->fence;
+    deed.response = complete->response;
+  } else if (const auto* release = std::get_if<ReleaseCall>(&call.request)) {
+    deed.kind = Deed::Kind::release;
+    deed.fence = release->fence;
+  }
+  return deed;
+}
+
+void judge_said(Deed& deed, const Call& call) {
+  if (const auto* claim = std::get_if<ClaimCall>(&call.request)) {
+    const auto* granted = claim->answer ? std::get_if<Granted>(&*claim->answer) : nullptr;
+    deed.granted = granted != nullptr;
+    if (granted != nullptr) deed.fence = granted->fence;
+  } else {
+    deed.granted = std::visit([](const auto& request) { return request.answer.has_value(); }, call.request);
+  }
+}
+
+void Oracle::changed(const Record* before, const Change& change, const Deeds& deeds) {
+  const int key = world_.index_of(change.id);
+  if (before != nullptr) remember(keeper(key), *before, world_.now());  // readers saw it until now
+  std::optional<Record> record;
+  if (before != nullptr) record = *before;
+  for (const Deed& deed : deeds) {
+    if (deed.granted && deed.id == change.id) walk(key, record, deed);
+  }
+  if (!change.record) {
+    world_.note(key, 0, "ledger: erased", before == nullptr ? Fence{} : before->fence);
+    expect(!record || deeds.back().at >= gone_at(*record), key, "a sweep deletes only what has expired");
+    return;
+  }
+  constexpr const char* names[] = {"?", "ledger: running", "ledger: done", "ledger: unknown", "ledger: released"};
+  world_.note(key, 0, names[static_cast<std::size_t>(change.record->state)], change.record->fence);
+  expect(record == change.record, key, "what is stored is what the calls that succeeded make of it");
+}
+
+// What one call that succeeded makes of `record`, if it was allowed to.
+void Oracle::walk(int key, std::optional<Record>& record, const Deed& deed) {
+  if (record) remember(keeper(key), *record, deed.at);
+  if (record && deed.at >= gone_at(*record)) record.reset();
+  const bool own = record && record->fence == deed.fence;
+  if (deed.kind == Deed::Kind::claim) {
+    if (own && live(*record, deed.at) && deed.terms.owner == deed.fence.owner) return;  // asked again, told again
+    claimed(key, record ? &*record : nullptr, deed);
+    record = claim_of(deed, world_.plan(key).key);
+    return;
+  }
+  if (own && deed.kind != Deed::Kind::renew && record->state == end_of(deed.kind)) return;  // repeated
+  expect(own && live(*record, deed.at), key,
+         "G6: a claim is changed only by its holder, only while its lease is alive, and never after its end");
+  if (!own) return;
+  if (deed.kind == Deed::Kind::renew) {
+    record->lease_until = deed.at + deed.lease;
+    return;
+  }
+  record->state = end_of(deed.kind);
+  record->response = deed.response;
+  if (record->state == State::done && !keeper(key).lives.empty()) keeper(key).lives.back().done = deed.response;
+}
+
+// `before` is what stood in the way of the claim; nothing if the key was free of any record.
+void Oracle::claimed(int key, const Record* before, const Deed& claim) {
+  Keeper& kept = keeper(key);
+  expect(claim.fence.owner == claim.terms.owner, key, "a fence carries its owner");
+  if (before == nullptr || kept.lives.empty()) {
+    expect(claim.fence.number == 1, key, "G6: a new life begins with fence 1");
+    kept.lives.push_back({.fences = {claim.fence}, .fingerprint = claim.fingerprint, .done = nullptr, .attempts = {}});
+    ++world_.stats.lives;
+    return;
+  }
+  expect(claim.fence.number == before->fence.number + 1, key, "G6: fences grow by one within a life");
+  expect(before->state != State::done, key, "G1: no claim on a completed key before it expires");
+  expect(!live(*before, claim.at), key, "G1: no claim on a key whose holder is alive");
+  if (before->state == State::unknown || before->state == State::running) {
+    const OnUnknown policy = world_.plan(key).policy.on_unknown;
+    expect(policy != OnUnknown::hold, key, "G5: under hold an unknown outcome is never claimed over");
+    expect(policy != OnUnknown::probe || claim.terms.only_over == before->fence, key,
+           "G5: under probe only the attempt that was asked about is replaced");
+    expect(claim.fingerprint == before->fingerprint, key, "G4: another request never replaces an unknown outcome");
+  }
+  kept.lives.back().fences.push_back(claim.fence);
+  kept.lives.back().fingerprint = claim.fingerprint;
+}
+
+// What was acknowledged is on disk, or was and has given way since (to the next claim, or to its expiry).
+void Oracle::acknowledged(const Deed& deed) {
+  const int key = world_.index_of(deed.id);
+  if (!deed.granted || key < 0 || deed.kind == Deed::Kind::renew) return;
+  const Record* record = ledger_.durable(deed.id);
+  const bool stands = record != nullptr && record->fence == deed.fence;
+  const Life* life = life_with(key, deed.fence);
+  expect(life != nullptr, key, "G2: a claim is durable before it is acknowledged");
+  if (life == nullptr) return;
+  if (deed.kind == Deed::Kind::claim) {
+    expect(!stands || record->state == State::running, key, "G2: a claim that is acknowledged has not ended");
+  } else if (deed.kind == Deed::Kind::complete) {
+    expect(same(life->done, deed.response), key, "G2: a response is durable before it is acknowledged");
+  } else {
+    expect(!stands || record->state == end_of(deed.kind), key, "G2: an end is durable before it is acknowledged");
+  }
+}
+
+void Oracle::remember(Keeper& keeper, const Record& record, Time until) {
+  const auto raise = [&](std::map<Digest, Time>& times, Time time) {
+    Time& last = times[record.fingerprint.digest];
+    last = std::max(last, time);
+  };
+  const Time end = std::min(until, gone_at(record));
+  raise(keeper.present_until, end);
+  if (record.state == State::running) raise(keeper.running_until, std::min(end, record.lease_until));
+  const bool lapsed = record.state == State::running && end >= record.lease_until;
+  if (record.state == State::unknown || lapsed) raise(keeper.unknown_until, end);
+}
+
+}  // namespace semel::sim
