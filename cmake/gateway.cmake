@@ -12,10 +12,16 @@ endfunction()
 semel_part(http)
 semel_part(gateway semel_http semel_policy fmt::fmt)
 
+# The commands are a library too, so that tests can call what is behind them.
 file(GLOB cli_sources CONFIGURE_DEPENDS src/cli/*.cc)
-add_executable(semel_cli ${cli_sources})
+list(FILTER cli_sources EXCLUDE REGEX "/(main|version)\\.cc$")
+add_library(semel_commands STATIC ${cli_sources})
+target_link_libraries(semel_commands PUBLIC semel_gateway Boost::json PRIVATE CLI11::CLI11 semel_compile)
+target_precompile_headers(semel_commands PRIVATE cmake/precompiled.h)
+
+add_executable(semel_cli src/cli/main.cc src/cli/version.cc)
 set_target_properties(semel_cli PROPERTIES OUTPUT_NAME semel)
-target_link_libraries(semel_cli PRIVATE semel_gateway CLI11::CLI11 semel_compile)
+target_link_libraries(semel_cli PRIVATE semel_commands CLI11::CLI11 semel_compile)
 target_compile_definitions(semel_cli PRIVATE SEMEL_VERSION="${PROJECT_VERSION}"
   SEMEL_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" SEMEL_BUILD_TYPE="${CMAKE_BUILD_TYPE}")
 install(TARGETS semel_cli)

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "policy/config.h"
 
 namespace semel {
 namespace {

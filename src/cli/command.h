@@ -13,6 +13,8 @@ namespace semel {
 using Run = std::function<int()>;
 
 void add_serve(CLI::App& app, Run& run);
+void add_demo(CLI::App& app, Run& run);
+void add_hammer(CLI::App& app, Run& run);
 void add_check(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <ios>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -12,7 +13,10 @@
 
 #include <fmt/format.h>
 
+#include "policy/address.h"
+#include "policy/config.h"
 #include "policy/issue.h"
+#include "policy/parse_config.h"
 #include "policy/resolver.h"
 #include <semel/result.h>
 

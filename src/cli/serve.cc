@@ -2,42 +2,31 @@
 #include "cli/serve.h"
 
 #include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include <CLI/CLI.hpp>
-#include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/process.h"
 #include "cli/signals.h"
-#include "core/check.h"
+#include "gateway/gateway.h"
 #include "gateway/request_log.h"
+#include "policy/address.h"
+#include "policy/config.h"
 #include <semel/clock.h>
 #include <semel/result.h>
+#include <semel/store.h>
 #include <semel/stores.h>
 
 namespace semel {
 namespace {
-
-std::uint64_t random_seed() {
-  std::uint64_t seed = 0;
-  check(getrandom(&seed, sizeof(seed), 0) == sizeof(seed), "the kernel gives random bytes");
-  return seed;
-}
-
-void raise_file_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 Result<std::unique_ptr<Store>> open_store(const StoreConfig& config, Clock& clock) {
   if (config.kind == StoreKind::memory) return make_memory_store(clock);
@@ -84,7 +73,7 @@ int serve(const ServeOptions& options) {
 
 }  // namespace
 
-int run_gateway(std::shared_ptr<const Config> config, const ServeHooks& hooks) {
+int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& hooks) {
   if (const std::string missing = unsupported(*config); !missing.empty()) {
     fmt::print(stderr, "semel: {}\n", missing);
     return 1;
@@ -116,6 +105,7 @@ int run_gateway(std::shared_ptr<const Config> config, const ServeHooks& hooks) {
     fmt::print(stderr, "semel: reloaded\n");
   }
   drain(**gateway);
+  if (hooks.ended) hooks.ended(**gateway);
   return 0;
 }
 

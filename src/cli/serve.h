@@ -13,9 +13,10 @@ namespace semel {
 struct ServeHooks {
   std::function<void(const Gateway&)> started;                // when it listens
   std::function<std::shared_ptr<const Config>()> new_config;  // on SIGHUP; nothing: keep the old one
+  std::function<void(Gateway&)> ended;                        // when the last request has been answered
 };
 
 // Call take_over_signals() first. Returns the exit code.
-int run_gateway(std::shared_ptr<const Config> config, const ServeHooks& hooks);
+int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& hooks);
 
 }  // namespace semel

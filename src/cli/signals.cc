@@ -1,7 +1,10 @@
 #include "cli/signals.h"
 
+#include <chrono>
 #include <csignal>
 #include <ctime>
+
+#include <signal.h>
 
 namespace semel {
 namespace {

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace semel {
 
-enum class Signal { none, reload, stop };
+enum class Signal : std::uint8_t { none, reload, stop };
 
 // To be called before any thread is started. Also keeps a client that hangs up from ending the process (SIGPIPE).
 void take_over_signals();

@@ -38,7 +38,8 @@ Admin::Admin(Worker& worker, Store& store, Metrics& metrics, Secret token)
 }
 
 Result<std::uint16_t> Admin::listen(const Endpoint& endpoint) {
-  auto listener = http::Listener::open(worker_.executor(), worker_.ticker(), endpoint.host, endpoint.port, gate_);
+  auto listener = http::Listener::open(worker_.executor(), worker_.ticker(), endpoint.host, endpoint.port,
+                                       http::Sharing::alone, gate_);
   if (!listener) return std::unexpected(listener.error());
   listener_ = *std::move(listener);
   return listener_->port();

@@ -35,9 +35,12 @@ Result<std::unique_ptr<Gateway>> Gateway::start(std::shared_ptr<const Config> co
   Endpoint endpoint = config->server.listen;
   for (std::size_t i = 0; i < threads; ++i) {
     auto worker = std::make_unique<Worker>(shared, config);
-    const Result<std::uint16_t> port = worker->listen(endpoint);
+    // The first looks whether the address is free, or another gateway would get half of our requests.
+    Result<std::uint16_t> port = endpoint.port;
+    if (i == 0) port = worker->listen(endpoint, http::Sharing::alone);
+    if (port) endpoint.port = *port;  // if the system chose it for the first, the others share it
+    if (port && threads > 1) port = worker->listen(endpoint, http::Sharing::shared);
     if (!port) return std::unexpected(port.error());
-    endpoint.port = *port;  // if the system chose it for the first, the others share it
     gateway->workers_.push_back(std::move(worker));
   }
   gateway->port_ = endpoint.port;

@@ -32,6 +32,7 @@ class Gateway {
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] std::uint16_t admin_port() const { return admin_port_; }
+  [[nodiscard]] Metrics& metrics() { return metrics_; }
 
   // Requests that are under way keep the configuration they started with. Listeners, threads, store and limits stay as
   // they were at the start.

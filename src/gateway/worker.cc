@@ -35,8 +35,10 @@ Worker::~Worker() {
   join();
 }
 
-Result<std::uint16_t> Worker::listen(const Endpoint& endpoint) {
-  auto listener = http::Listener::open(context_.get_executor(), ticker_, endpoint.host, endpoint.port, shared_.gate);
+Result<std::uint16_t> Worker::listen(const Endpoint& endpoint, http::Sharing sharing) {
+  listener_.reset();
+  auto listener =
+      http::Listener::open(context_.get_executor(), ticker_, endpoint.host, endpoint.port, sharing, shared_.gate);
   if (!listener) return std::unexpected(listener.error());
   listener_ = *std::move(listener);
   return listener_->port();

@@ -43,8 +43,8 @@ class Worker : public http::Handler {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Takes the address. Code::unavailable: it cannot be had.
-  Result<std::uint16_t> listen(const Endpoint& endpoint);
+  // Takes the address, and gives back one that it took before. Code::unavailable: it cannot be had.
+  Result<std::uint16_t> listen(const Endpoint& endpoint, http::Sharing sharing);
   void start();
 
   // May be called from any thread.

@@ -53,7 +53,7 @@ Listener::Listener(Executor executor, Ticker& ticker, Gate& gate)
     : executor_(executor), ticker_(ticker), gate_(gate), acceptor_(std::move(executor)) {}
 
 Result<std::unique_ptr<Listener>> Listener::open(Executor executor, Ticker& ticker, const std::string& host,
-                                                 std::uint16_t port, Gate& gate) {
+                                                 std::uint16_t port, Sharing sharing, Gate& gate) {
   std::unique_ptr<Listener> listener(new Listener(executor, ticker, gate));
   boost::system::error_code error;
   asio::ip::basic_resolver<tcp, Executor> resolver(std::move(executor));
@@ -64,7 +64,7 @@ Result<std::unique_ptr<Listener>> Listener::open(Executor executor, Ticker& tick
     Acceptor& acceptor = listener->acceptor_;
     acceptor.open(endpoint.protocol(), error);
     if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor.set_option(ReusePort(true), error);
+    if (!error) acceptor.set_option(ReusePort(sharing == Sharing::shared), error);
     if (!error) acceptor.bind(endpoint, error);
     if (!error) acceptor.listen(backlog, error);
     if (!error) listener->port_ = acceptor.local_endpoint(error).port();

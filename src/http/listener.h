@@ -24,11 +24,15 @@ struct Gate {
   std::size_t connections_max = 10'000;
 };
 
+// Whether others may listen on the same address. The kernel then deals to all of them, whatever process they are in, so
+// the first of a process looks alone whether the address is free.
+enum class Sharing : std::uint8_t { alone, shared };
+
 class Listener {
  public:
   // Code::unavailable: the address cannot be had; the message says which and why.
   static Result<std::unique_ptr<Listener>> open(Executor executor, Ticker& ticker, const std::string& host,
-                                                std::uint16_t port, Gate& gate);
+                                                std::uint16_t port, Sharing sharing, Gate& gate);
 
   // Serves until stop(); connections that are there then go on to their end.
   void start(Handler& handler, SessionLimits limits);

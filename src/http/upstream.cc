@@ -102,10 +102,13 @@ Attempt<std::unique_ptr<Upstream::Link>> Upstream::link(Use use) {
   co_return failed(last);
 }
 
+// A name may stand for several addresses of which one refuses: the others are tried before the site rests. One that
+// does not answer at all has cost the time that there was.
 Attempt<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
-  Try<tcp::endpoint> endpoint = co_await resolve(at);
   Failure why = Failure::unreachable;
-  if (endpoint) {
+  for (std::size_t tries = 0; why == Failure::unreachable; ++tries) {
+    Try<tcp::endpoint> endpoint = co_await resolve(at);
+    if (!endpoint || tries == sites_[at].endpoints.size()) break;
     auto connection = std::make_unique<Connection>(Socket(executor_), ticker_);
     connection->deadline().expect_within(options_.connect_time);
     const Try<void> connected = co_await connection->connect(*endpoint);
@@ -116,11 +119,11 @@ Attempt<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
       co_return std::make_unique<Link>(*this, at, std::move(connection), Use::fresh);
     }
     why = connected.error();
+    ++sites_[at].next_endpoint;
   }
   Site& site = sites_[at];
   const int doublings = std::min(site.failures++, doublings_max);
   site.rests_until = clock_.now() + std::min(rest_max, rest_first * (1 << doublings));
-  ++site.next_endpoint;
   co_return failed(why);
 }
 
