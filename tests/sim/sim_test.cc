@@ -29,7 +29,7 @@ namespace {
 #endif
 #endif
 #ifdef SEMEL_SIM_SANITIZED
-constexpr std::uint64_t steps_default = 2'000'000;
+constexpr std::uint64_t steps_default = 1'000'000;
 #else
 constexpr std::uint64_t steps_default = 20'000'000;
 #endif
