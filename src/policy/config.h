@@ -66,7 +66,6 @@ struct LimitsConfig {
   std::uint64_t header_bytes = 64U << 10U;
   std::uint64_t header_line_bytes = 8U << 10U;
   std::uint32_t header_fields = 100;
-  std::uint64_t response_bytes = 64U << 20U;
   std::uint64_t store_body_max = 1U << 20U;
   std::uint64_t replay_cache_bytes = 64U << 20U;
   std::uint32_t connections = 10'000;
@@ -75,7 +74,6 @@ struct LimitsConfig {
   Millis header_timeout{10'000};
   Millis body_timeout{30'000};
   Millis idle_timeout{60'000};
-  Millis write_timeout{30'000};
   Millis store_timeout{5'000};
   Millis drain_timeout{30'000};
 };

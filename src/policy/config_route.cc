@@ -162,7 +162,7 @@ void read_route(Reading& reading, const Node& node, Config& config) {
   read_probe(table, route.probe);
   read_keep(table, route.keep);
   read_list(table, "replay_fields", route.replay_fields, check_replay_field);
-  read_bytes(table, "store_body_max", route.store_body_max, {.min = 0, .max = config.limits.response_bytes});
+  read_bytes(table, "store_body_max", route.store_body_max, {.min = 0, .max = one_gib});
   read_choice(table, "on_store_down", route.on_store_down, store_down_choices);
   read_choice(table, "mode", route.mode, mode_choices);
   check_route(table, route);

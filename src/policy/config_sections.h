@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace semel {
 
 inline constexpr Millis one_second{1'000};
 inline constexpr Millis one_day{86'400'000};
+inline constexpr std::uint64_t one_gib = 1ULL << 30U;
 
 inline constexpr std::array on_unknown_choices{Choice<OnUnknown>{"hold", OnUnknown::hold},
                                                Choice<OnUnknown>{"retry", OnUnknown::retry},

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,8 +22,6 @@
 
 namespace semel {
 namespace {
-
-constexpr std::uint64_t one_gib = 1ULL << 30U;
 
 using Scheme = std::pair<std::string_view, StoreKind>;
 constexpr std::array schemes{Scheme{"embedded:", StoreKind::embedded},
@@ -157,7 +154,6 @@ void read_limits(Reading& reading, const Node* node, LimitsConfig& limits) {
   read_bytes(table, "header_bytes", limits.header_bytes, {.min = 1024, .max = 16U << 20U});
   read_bytes(table, "header_line_bytes", limits.header_line_bytes, {.min = 64, .max = 16U << 20U});
   read_count(table, "header_fields", limits.header_fields, {.min = 1, .max = 10'000});
-  read_bytes(table, "response_bytes", limits.response_bytes, {.min = 1, .max = one_gib});
   read_bytes(table, "store_body_max", limits.store_body_max, {.min = 0, .max = one_gib});
   read_bytes(table, "replay_cache_bytes", limits.replay_cache_bytes, {.min = 0, .max = 1024 * one_gib});
   read_count(table, "connections", limits.connections, {.min = 1, .max = 1'000'000});
@@ -167,14 +163,8 @@ void read_limits(Reading& reading, const Node* node, LimitsConfig& limits) {
   read_duration(table, "header_timeout", limits.header_timeout, any_wait);
   read_duration(table, "body_timeout", limits.body_timeout, any_wait);
   read_duration(table, "idle_timeout", limits.idle_timeout, any_wait);
-  read_duration(table, "write_timeout", limits.write_timeout, any_wait);
   read_duration(table, "store_timeout", limits.store_timeout, any_wait);
   read_duration(table, "drain_timeout", limits.drain_timeout, any_wait);
-  const bool bodies = table.good("store_body_max") && table.good("response_bytes");
-  if (bodies && limits.store_body_max > limits.response_bytes) {
-    table.reject("store_body_max", table.at("store_body_max"),
-                 "store_body_max is over response_bytes, so no body of that size ever gets as far");
-  }
   const bool headers = table.good("header_line_bytes") && table.good("header_bytes");
   if (headers && limits.header_line_bytes > limits.header_bytes) {
     table.reject("header_line_bytes", table.at("header_line_bytes"), "header_line_bytes is over header_bytes");

@@ -75,7 +75,7 @@ TEST(RouteErrors, NameBadValues) {
       {"replay_fields = ['Content-Length']",
        {"f:12:19: error: replay_fields: Content-Length belongs to one connection and cannot be replayed"}},
       {"replay_fields = ['ETag']", {"f:12:19: error: replay_fields: ETag is replayed anyway; leave it out"}},
-      {"store_body_max = '65MiB'", {"f:12:19: error: store_body_max: must be from 0 to 64MiB"}},
+      {"store_body_max = '2GiB'", {"f:12:19: error: store_body_max: must be from 0 to 1GiB"}},
       {"on_store_down = 'open'", {"f:12:18: error: on_store_down: \"open\" is none of \"refuse\", \"forward\""}},
       {"mode = 'observed'",
        {"f:12:9: error: mode: \"observed\" is none of \"enforce\", \"observe\" (did you mean \"observe\"?)"}},

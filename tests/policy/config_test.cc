@@ -176,5 +176,45 @@ TEST(Document, RefusesDeepTrees) {
   EXPECT_TRUE(parse_document("x = '''\n" + std::string(100, '.') + "'''\n"));
 }
 
+// Letters of every alphabet are what they are in strings, keys and comments, and count as one column each.
+TEST(Document, ReadsEveryAlphabet) {
+  const std::string letters = "\u00e9\u00df\u07ff\u0800\u304b\u3042\ud7ff\ufffd\U0001f600\U0010ffff";
+  const auto parsed =
+      parse_document("# " + letters + "\n'" + letters + "' = \"" + letters + "\\u00e9\"\nx = '" + letters + "' y");
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().at, (Position{.line = 3, .column = 18}));
+  const auto whole = parse_document("\xef\xbb\xbf'" + letters + "' = \"" + letters + "\\u00e9\"");
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->children.front().name, letters);
+  EXPECT_EQ(whole->children.front().text, letters + "\u00e9");
+}
+
+// Anywhere else they are a syntax error, which names them.
+TEST(Document, RefusesLettersOutsideOfStrings) {
+  for (const std::string text : {"\n\u00e9 = 1", "\na = \u304b", "\na\u00e9 = 1", "\n[\u00e9]", "\na = 0\"\u00e9\""}) {
+    const auto parsed = parse_document(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().at.line, 2U) << parsed.error().message;
+  }
+  EXPECT_NE(parse_document("\u00e9 = 1").error().message.find("'\u00e9'"), std::string::npos);
+}
+
+// What is no text at all is refused where it begins.
+TEST(Document, RefusesWhatIsNotUtf8) {
+  const auto parsed = parse_document("a = 1\nb = \"\u00e9\xff\"");
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().at, (Position{.line = 2, .column = 7}));
+  EXPECT_EQ(parsed.error().message, "the file is not UTF-8");
+  EXPECT_EQ(parse_document("a = \"\U000f0000\"").error().message, "characters for private use are not used here");
+  EXPECT_EQ(parse_document("a = \"\\U000F00e9\"").error().message, "characters for private use are not used here");
+}
+
+// Input that toml++ has assertions against is an error like any other.
+TEST(Document, ReportsWhatTomlplusplusDoesNotExpect) {
+  const auto parsed = parse_document("a = 1\n[ = 1");
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().at.line, 2U);
+}
+
 }  // namespace
 }  // namespace semel
