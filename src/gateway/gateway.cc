@@ -1,3 +1,4 @@
+// How the parts of a gateway start together and stop together.
 #include "gateway/gateway.h"
 
 #include <algorithm>
