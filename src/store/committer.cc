@@ -102,7 +102,10 @@ Task<void> Committer::submit(Call& call) {
 
 void Committer::serve() {
   std::vector<Waiting> calls;
-  while (wait(calls)) commit(calls);
+  while (wait(calls)) {
+    commit(calls);
+    std::this_thread::yield();  // those just woken often have their next call ready: let them bring it
+  }
   const Error closed{.code = Code::unavailable, .detail = "the store was closed before the call was judged"};
   for (const Waiting& waiting : calls) {
     std::visit([&](auto& request) { request.answer = std::unexpected(closed); }, waiting.call->request);

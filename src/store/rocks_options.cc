@@ -23,6 +23,7 @@ constexpr std::size_t records_buffer_bytes = 32U << 20U;
 constexpr std::size_t records_buffer_buckets = 1U << 16U;
 constexpr std::size_t index_buffer_bytes = 8U << 20U;
 constexpr double filter_bits_per_key = 10;
+constexpr int runs_merged = 6;
 
 }  // namespace
 
@@ -49,7 +50,7 @@ rocksdb::DBOptions database_options(const std::filesystem::path& folder) {
   options.two_write_queues = false;
   options.allow_concurrent_memtable_write = false;  // there is one writer
 
-  options.max_background_jobs = 2;
+  options.max_background_jobs = 4;  // so that small merges need not wait behind a large one
   options.max_open_files = -1;
   options.skip_stats_update_on_db_open = true;
   options.stats_dump_period_sec = 0;
@@ -67,7 +68,8 @@ rocksdb::ColumnFamilyOptions records_options(std::size_t cache_bytes, const rock
   table.whole_key_filtering = true;
   table.cache_index_and_filter_blocks = true;  // so that the cache bounds them, too
   table.cache_index_and_filter_blocks_with_high_priority = true;
-  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  // Always at hand: about 2 bytes a record. Without them every claim of a new key would read from disk.
+  table.metadata_cache_options.unpartitioned_pinning = rocksdb::PinningTier::kAll;
   table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
   table.data_block_hash_table_util_ratio = 0.75;
   table.format_version = 5;
@@ -84,6 +86,13 @@ rocksdb::ColumnFamilyOptions records_options(std::size_t cache_bytes, const rock
   // Ids and digests do not compress, and large bodies come compressed.
   options.compression = rocksdb::CompressionType::kNoCompression;
   options.compaction_filter = &filter;
+  // Merges runs of like size: each record is rewritten a few times in its life, where levels would rewrite it at every
+  // merge of the whole. A filter per run keeps look-ups cheap; the price is room, up to three times what is alive.
+  options.compaction_style = rocksdb::CompactionStyle::kCompactionStyleUniversal;
+  options.level0_file_num_compaction_trigger = runs_merged;
+  // A run is small after a crash. Many crashes in a row must not end in a store that waits for merges.
+  options.level0_slowdown_writes_trigger = 100;
+  options.level0_stop_writes_trigger = 200;
   return options;
 }
 

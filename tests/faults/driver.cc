@@ -53,6 +53,7 @@ class Driver {
       if (!model_.violations().empty()) break;
     }
     verify(model_.keys());
+    if (2 * silent_ > times) complain("most of the time nothing was answered before the kill");
     if (what == "full") ::umount2(folder_.c_str(), MNT_DETACH);
     return report(what);
   }
@@ -72,9 +73,11 @@ class Driver {
   void complain(const std::string& what) { complaints_.push_back(what); }
 
   void kill_once() {
+    const std::size_t before = model_.acknowledged();
     Child child(hammer());
     child.listen(std::chrono::milliseconds(20 + random_ % 400), hear());
     child.kill(hear());
+    silent_ += model_.acknowledged() == before ? 1 : 0;
     for (const std::string& text : model_.take_said()) complain("the store was not to fail: " + text);
     ++faults_;
   }
@@ -211,6 +214,7 @@ class Driver {
   std::size_t checked_ = 0;
   bool opened_ = false;  // the last hammer got as far as working
   int faults_ = 0;
+  int silent_ = 0;  // of them, those before which nothing was answered
   int size_mebibytes_ = 64;
 };
 
