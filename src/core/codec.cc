@@ -20,11 +20,11 @@
 #include <zstd.h>
 
 #include "core/check.h"
-#include "semel/clock.h"
-#include "semel/key.h"
-#include "semel/response.h"
-#include "semel/result.h"
-#include "semel/store.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace {

@@ -5,11 +5,11 @@
 #include <variant>
 
 #include "core/check.h"
-#include "semel/clock.h"
-#include "semel/fingerprint.h"
-#include "semel/once.h"
-#include "semel/problem.h"
-#include "semel/store.h"
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/once.h>
+#include <semel/problem.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace {

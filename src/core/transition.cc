@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "core/check.h"
-#include "semel/clock.h"
-#include "semel/fingerprint.h"
-#include "semel/key.h"
-#include "semel/response.h"
-#include "semel/result.h"
-#include "semel/store.h"
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace {

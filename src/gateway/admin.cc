@@ -3,14 +3,30 @@
 #include "gateway/admin.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "gateway/metrics.h"
+#include "gateway/plan.h"
 #include "gateway/request_log.h"
+#include "gateway/worker.h"
+#include "http/failure.h"
+#include "http/listener.h"
+#include "http/transaction.h"
 #include "http/upstream.h"
+#include "http/writer.h"
+#include "policy/address.h"
+#include "policy/secret.h"
+#include <semel/async.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace {

@@ -2,19 +2,25 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "http/call.h"
+#include "http/failure.h"
+#include "http/head.h"
 #include "policy/keep.h"
+#include <semel/async.h>
+#include <semel/once.h>
+#include <semel/response.h>
 
 namespace semel {
 
 // Whether there is an answer, whole or as much of it as is kept.
 Task<bool> Attempt::exchange(std::string head, std::string_view body) {
-  call_.emplace(upstream_, settings_.timeout);
-  end_ = co_await call_->send(head, body);
-  if (end_ == http::CallEnd::answered) end_ = co_await call_->read_head();
+  end_ = co_await call_.send(head, body);
+  if (end_ == http::CallEnd::answered) end_ = co_await call_.read_head();
   if (end_ != http::CallEnd::answered) co_return false;
-  http::Try<std::string> read = co_await call_->read_body_up_to(route_.store_body_max);
+  http::Try<std::string> read = co_await call_.read_body_up_to(route_.store_body_max);
   if (!read) {
     end_ = read.error() == http::Failure::timed_out ? http::CallEnd::timed_out : http::CallEnd::lost;
     co_return false;
@@ -29,7 +35,7 @@ Task<Outcome> Attempt::run(std::string head, std::string_view body) {
     const bool nothing_sent = end_ == http::CallEnd::not_reached;
     co_return Outcome{.verdict = nothing_sent ? Verdict::release : Verdict::unknown, .response = nullptr};
   }
-  const http::Head& answer = call_->head();
+  const http::Head& answer = call_.head();
   const Judgement judgement = judge(answer.status(), answer.fields(), route_.keep);
   bad_outcome_field_ = judgement.bad_outcome_field;
   auto response = std::make_shared<Response>();
@@ -42,14 +48,14 @@ Task<Outcome> Attempt::run(std::string head, std::string_view body) {
   } else {
     response->status = answer.status();
   }
-  call_->finish();
+  call_.finish();
   co_return Outcome{.verdict = judgement.verdict, .response = std::move(response)};
 }
 
 Task<Outcome> Attempt::ask(std::string head) {
   const bool answered = co_await exchange(std::move(head), std::string_view());
   if (!answered || goes_on()) co_return Outcome{};
-  const http::Head& answer = call_->head();
+  const http::Head& answer = call_.head();
   const Judgement judgement = judge_probe(answer.status(), answer.fields());
   Outcome outcome{.verdict = judgement.verdict, .response = nullptr};
   if (judgement.verdict == Verdict::keep) {
@@ -58,7 +64,7 @@ Task<Outcome> Attempt::ask(std::string head) {
                           .replayed_header = replayed_header_};
     outcome.response = std::make_shared<Response>(to_keep(answer.status(), answer.fields(), body_, terms));
   }
-  call_->finish();
+  call_.finish();
   co_return outcome;
 }
 

@@ -24,7 +24,7 @@ class Attempt {
  public:
   Attempt(http::Upstream& upstream, const UpstreamConfig& settings, const Route& route,
           std::string_view replayed_header)
-      : upstream_(upstream), settings_(settings), route_(route), replayed_header_(replayed_header) {}
+      : call_(upstream, settings.timeout), route_(route), replayed_header_(replayed_header) {}
 
   // `head` and `body` are the whole request; `body` must stay valid until the attempt has ended.
   Task<Outcome> run(std::string head, std::string_view body);
@@ -36,20 +36,18 @@ class Attempt {
   [[nodiscard]] bool bad_outcome_field() const { return bad_outcome_field_; }
 
   // The upstream's own answer, when there is one.
-  [[nodiscard]] const http::Head& answer() const { return call_->head(); }
+  [[nodiscard]] const http::Head& answer() const { return call_.head(); }
   [[nodiscard]] std::string_view body() const { return kept_ ? std::string_view(kept_->body) : body_; }
   // Whether the answer goes on behind body(): it was too large to keep and is to be streamed on.
-  [[nodiscard]] bool goes_on() const { return !call_->complete(); }
-  [[nodiscard]] http::Call& call() { return *call_; }
+  [[nodiscard]] bool goes_on() const { return !call_.complete(); }
+  [[nodiscard]] http::Call& call() { return call_; }
 
  private:
   Task<bool> exchange(std::string head, std::string_view body);
 
-  http::Upstream& upstream_;
-  const UpstreamConfig& settings_;
+  http::Call call_;
   const Route& route_;
   std::string_view replayed_header_;
-  std::optional<http::Call> call_;
   http::CallEnd end_ = http::CallEnd::not_reached;
   std::string body_;
   SharedResponse kept_;  // holds the body when it was kept whole

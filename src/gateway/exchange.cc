@@ -6,18 +6,39 @@
 // What is durable when: the claim before attempt() writes its first byte, the outcome before tell() writes its first.
 #include "gateway/exchange.h"
 
+#include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
-#include "gateway/relay.h"
+#include "gateway/attempt.h"
+#include "gateway/metrics.h"
+#include "gateway/plan.h"
+#include "gateway/replay_cache.h"
 #include "gateway/sink.h"
+#include "http/call.h"
+#include "http/failure.h"
+#include "http/transaction.h"
+#include "http/writer.h"
+#include "policy/config.h"
+#include "policy/expression.h"
 #include "policy/forward.h"
+#include "policy/identify.h"
 #include "policy/keep.h"
 #include "policy/reply.h"
+#include "policy/request_view.h"
 #include "policy/route.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/once.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace {
@@ -133,7 +154,9 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
   services_.metrics.in_flight.fetch_add(1, std::memory_order_relaxed);
   Action act = [this, route](Fence fence) { return attempt(route, fence); };
   Probe ask;
-  if (route->probe) ask = [this, route, text = identity.key_text] { return probe(route, text); };
+  if (route->probe) {
+    ask = [this, route, question = &*route->probe, text = identity.key_text] { return probe(route, question, text); };
+  }
   Answer answer =
       co_await services_.once.run(identity.key, identity.fingerprint, route->policy, std::move(act), std::move(ask));
   services_.metrics.in_flight.fetch_sub(1, std::memory_order_relaxed);
@@ -152,8 +175,8 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
 Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
   const std::chrono::nanoseconds from = services_.clock.stopwatch();
   services_.metrics.claim_seconds.add(seconds(from - started_));
-  attempt_.emplace(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
-                   config().reply.replayed_header);
+  attempt_ = std::make_unique<Attempt>(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
+                                       config().reply.replayed_header);
   Outcome outcome = co_await attempt_->run(head_for_upstream(*route, fence.number), body_);
   upstream_time_ = services_.clock.stopwatch() - from;
   services_.metrics.upstream_seconds.add(seconds(upstream_time_));
@@ -164,8 +187,8 @@ Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
   co_return outcome;
 }
 
-Task<Outcome> Exchange::probe(const Route* route, std::string key_text) {
-  const auto target = render_target(*route->probe, request_, key_text);
+Task<Outcome> Exchange::probe(const Route* route, const Expression* question, std::string key_text) {
+  const auto target = render_target(*question, request_, key_text);
   if (!target) co_return Outcome{};
   Attempt asking(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
                  config().reply.replayed_header);

@@ -58,7 +58,7 @@ class Exchange {
   [[nodiscard]] std::string head_for_upstream(const Route& route, std::optional<std::uint64_t> attempt) const;
   [[nodiscard]] std::string head_for_probe(const Route& route, std::string_view target) const;
   Task<Outcome> attempt(const Route* route, Fence fence);
-  Task<Outcome> probe(const Route* route, std::string key_text);
+  Task<Outcome> probe(const Route* route, const Expression* question, std::string key_text);
 
   // What comes down.
   Task<void> tell(Answer answer, const Identity* identity);
@@ -89,7 +89,7 @@ class Exchange {
   std::uint64_t fence_ = 0;
   std::string detail_;
   std::chrono::nanoseconds upstream_time_{0};
-  std::optional<Attempt> attempt_;
+  std::unique_ptr<Attempt> attempt_;
 };
 
 }  // namespace semel

@@ -1,18 +1,37 @@
 // The small change of an exchange: heads that go up, replies that come down, the log line at the end.
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "gateway/attempt.h"
 #include "gateway/exchange.h"
+#include "gateway/metrics.h"
+#include "gateway/observer.h"
 #include "gateway/relay.h"
 #include "gateway/sink.h"
+#include "http/call.h"
+#include "http/failure.h"
+#include "http/head.h"
+#include "http/writer.h"
+#include "policy/address.h"
 #include "policy/ascii.h"
+#include "policy/config.h"
 #include "policy/forward.h"
+#include "policy/identify.h"
 #include "policy/keep.h"
 #include "policy/reply.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/once.h>
+#include <semel/problem.h>
+#include <semel/response.h>
 
 namespace semel {
 namespace {
@@ -50,8 +69,8 @@ Task<void> Exchange::pass(const Route* route) {
 
 // A request whose body has been read already, but which has no key to guard it by.
 Task<void> Exchange::forward_unguarded(const Route* route, Ending ending) {
-  attempt_.emplace(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
-                   config().reply.replayed_header);
+  attempt_ = std::make_unique<Attempt>(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
+                                       config().reply.replayed_header);
   Outcome outcome = co_await attempt_->run(head_for_upstream(*route, std::nullopt), body_);
   outcome.verdict = Verdict::release;  // nothing was promised, so nothing is kept
   Ran ran{.outcome = std::move(outcome), .fence = {}, .expires_at = {}};

@@ -2,7 +2,10 @@
 #include "gateway/gateway.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -10,6 +13,18 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+
+#include "gateway/admin.h"
+#include "gateway/request_log.h"
+#include "gateway/worker.h"
+#include "http/listener.h"
+#include "http/ticker.h"
+#include "policy/address.h"
+#include "policy/config.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace {
@@ -21,8 +36,9 @@ constexpr std::size_t sweep_limit = 1'000;  // records a step, so that a sweep n
 Gateway::Gateway(std::unique_ptr<Store> store, Clock& clock, std::uint64_t seed, std::size_t waiters_max)
     : once_(*store, clock, seed, waiters_max), store_(std::move(store)) {}
 
-Result<std::unique_ptr<Gateway>> Gateway::start(std::shared_ptr<const Config> config, std::unique_ptr<Store> store,
-                                                Clock& clock, LogSink& log, std::uint64_t seed) {
+Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Config>& config,
+                                                std::unique_ptr<Store> store, Clock& clock, LogSink& log,
+                                                std::uint64_t seed) {
   std::unique_ptr<Gateway> gateway(new Gateway(std::move(store), clock, seed, config->limits.waiters));
   gateway->gate_.connections_max = config->limits.connections;
   const Shared shared{.clock = clock,
@@ -63,7 +79,7 @@ Gateway::~Gateway() {
   wait();
 }
 
-void Gateway::reload(std::shared_ptr<const Config> config) {
+void Gateway::reload(const std::shared_ptr<const Config>& config) {
   for (const auto& worker : workers_) worker->reload(config);
   if (!admin_) return;
   boost::asio::post(workers_.front()->executor(),

@@ -24,8 +24,9 @@ namespace semel {
 class Gateway {
  public:
   // `seed` must differ from process to process. Code::unavailable: an address cannot be had.
-  static Result<std::unique_ptr<Gateway>> start(std::shared_ptr<const Config> config, std::unique_ptr<Store> store,
-                                                Clock& clock, LogSink& log, std::uint64_t seed);
+  static Result<std::unique_ptr<Gateway>> start(const std::shared_ptr<const Config>& config,
+                                                std::unique_ptr<Store> store, Clock& clock, LogSink& log,
+                                                std::uint64_t seed);
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
@@ -36,7 +37,7 @@ class Gateway {
 
   // Requests that are under way keep the configuration they started with. Listeners, threads, store and limits stay as
   // they were at the start.
-  void reload(std::shared_ptr<const Config> config);
+  void reload(const std::shared_ptr<const Config>& config);
   // No new connections; requests under way are finished.
   void drain();
   // At once. Keys that are running then stay so until their lease lapses.

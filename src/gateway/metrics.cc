@@ -2,10 +2,18 @@
 #include "gateway/metrics.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
+
+#include <semel/problem.h>
 
 namespace semel {
 namespace {

@@ -3,6 +3,9 @@
 #include <mutex>
 #include <utility>
 
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+
 namespace semel {
 
 Observer::Sight Observer::look(const Key& key, const Fingerprint& fingerprint) {

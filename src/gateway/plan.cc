@@ -3,6 +3,14 @@
 #include <memory>
 #include <utility>
 
+#include "gateway/metrics.h"
+#include "http/ticker.h"
+#include "http/upstream.h"
+#include "policy/address.h"
+#include "policy/config.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+
 namespace semel {
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Config> config, Clock& clock, const Executor& executor,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/async_result.hpp>
@@ -11,6 +12,15 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "http/call.h"
+#include "http/failure.h"
+#include "http/head.h"
+#include "http/transaction.h"
+#include "http/upstream.h"
+#include "http/writer.h"
+#include <semel/async.h>
+#include <semel/clock.h>
 
 namespace semel {
 namespace {
@@ -88,7 +98,7 @@ Relay::Relay(http::Transaction& client, http::Upstream& upstream, Millis timeout
 
 Task<RelayEnd> Relay::run(std::string head, Again again) {
   for (;;) {
-    call_.emplace(upstream_, timeout_);
+    call_ = std::make_unique<http::Call>(upstream_, timeout_);
     if (client_.is_head()) call_->expect_no_body();
     const http::CallEnd sent = co_await call_->send(head, std::string_view());
     if (sent != http::CallEnd::answered) co_return end_of(sent);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "http/call.h"
@@ -44,7 +44,7 @@ class Relay {
   http::Upstream& upstream_;
   const Millis timeout_;
   WriteAnswer write_answer_;
-  std::optional<http::Call> call_;
+  std::unique_ptr<http::Call> call_;
 };
 
 }  // namespace semel

@@ -4,6 +4,12 @@
 #include <iterator>
 #include <utility>
 
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/response.h>
+#include <semel/store.h>
+
 namespace semel {
 namespace {
 

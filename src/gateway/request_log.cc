@@ -1,10 +1,13 @@
 #include "gateway/request_log.h"
 
 #include <chrono>
+#include <cstddef>
 #include <iterator>
 #include <mutex>
 #include <string>
+#include <string_view>
 
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/chrono.h>

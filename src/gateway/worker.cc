@@ -2,6 +2,7 @@
 #include "gateway/worker.h"
 
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -9,6 +10,16 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+
+#include "gateway/exchange.h"
+#include "gateway/plan.h"
+#include "http/listener.h"
+#include "http/session.h"
+#include "http/transaction.h"
+#include "policy/address.h"
+#include "policy/config.h"
+#include <semel/async.h>
+#include <semel/result.h>
 
 namespace semel {
 namespace {

@@ -1,8 +1,18 @@
 // The order of sending and failing matters here: see the note on bytes written in call.h.
 #include "http/call.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "http/connection.h"
+#include "http/failure.h"
+#include "http/parser.h"
+#include "http/upstream.h"
+#include <semel/async.h>
 
 namespace semel::http {
 namespace {

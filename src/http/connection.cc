@@ -1,8 +1,11 @@
 // Reads and writes on one socket. A deadline closes the socket, which ends whatever is under way on it.
 #include "http/connection.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include <sys/socket.h>
@@ -11,6 +14,10 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
+
+#include "http/failure.h"
+#include "http/ticker.h"
+#include <semel/async.h>
 
 namespace semel::http {
 namespace {

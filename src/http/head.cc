@@ -1,6 +1,11 @@
 #include "http/head.h"
 
+#include <cstdint>
+#include <optional>
+
 #include <boost/beast/core/string.hpp>
+
+#include "core/field_view.h"
 
 namespace semel::http {
 

@@ -1,11 +1,13 @@
 // Accepts, counts and hands over; every connection is a coroutine of its own.
 #include "http/listener.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include <sys/socket.h>
+#include <asm-generic/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -14,6 +16,12 @@
 #include <boost/asio/ip/basic_resolver.hpp>
 #include <boost/asio/socket_base.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "http/connection.h"
+#include "http/session.h"
+#include "http/ticker.h"
+#include <semel/async.h>
+#include <semel/result.h>
 
 namespace semel::http {
 namespace {
@@ -49,14 +57,14 @@ class Visit {
 
 }  // namespace
 
-Listener::Listener(Executor executor, Ticker& ticker, Gate& gate)
-    : executor_(executor), ticker_(ticker), gate_(gate), acceptor_(std::move(executor)) {}
+Listener::Listener(const Executor& executor, Ticker& ticker, Gate& gate)
+    : executor_(executor), ticker_(ticker), gate_(gate), acceptor_(executor) {}
 
-Result<std::unique_ptr<Listener>> Listener::open(Executor executor, Ticker& ticker, const std::string& host,
+Result<std::unique_ptr<Listener>> Listener::open(const Executor& executor, Ticker& ticker, const std::string& host,
                                                  std::uint16_t port, Sharing sharing, Gate& gate) {
   std::unique_ptr<Listener> listener(new Listener(executor, ticker, gate));
   boost::system::error_code error;
-  asio::ip::basic_resolver<tcp, Executor> resolver(std::move(executor));
+  asio::ip::basic_resolver<tcp, Executor> resolver(executor);
   const auto found = resolver.resolve(host, std::to_string(port), asio::ip::resolver_base::passive, error);
   if (!error && found.empty()) error = asio::error::host_not_found;
   if (!error) {

@@ -31,7 +31,7 @@ enum class Sharing : std::uint8_t { alone, shared };
 class Listener {
  public:
   // Code::unavailable: the address cannot be had; the message says which and why.
-  static Result<std::unique_ptr<Listener>> open(Executor executor, Ticker& ticker, const std::string& host,
+  static Result<std::unique_ptr<Listener>> open(const Executor& executor, Ticker& ticker, const std::string& host,
                                                 std::uint16_t port, Sharing sharing, Gate& gate);
 
   // Serves until stop(); connections that are there then go on to their end.
@@ -41,7 +41,7 @@ class Listener {
 
  private:
   using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, Executor>;
-  Listener(Executor executor, Ticker& ticker, Gate& gate);
+  Listener(const Executor& executor, Ticker& ticker, Gate& gate);
   Task<void> accept();
 
   Executor executor_;

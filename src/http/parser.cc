@@ -1,11 +1,17 @@
 // Beast calls back while it parses; the callbacks fill the Head or note which bytes are the body.
 // Beast asserts that the last chunk never comes in pieces, which is for the sender to decide; without the assertions
 // its code is right in that case, too (tests/fuzz/fuzz_request.cc).
-#define BOOST_DISABLE_ASSERTS
-#include "http/parser.h"
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
 
+#include "http/failure.h"
+#include "http/head.h"
+#define BOOST_DISABLE_ASSERTS
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/error.hpp>
+
+#include "http/parser.h"
 
 namespace semel::http {
 namespace {

@@ -3,9 +3,17 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
+
+#include "http/connection.h"
+#include "http/failure.h"
+#include "http/parser.h"
+#include "http/writer.h"
+#include <semel/async.h>
+#include <semel/clock.h>
 
 namespace semel::http {
 namespace {

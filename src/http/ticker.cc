@@ -1,10 +1,14 @@
 #include "http/ticker.h"
 
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include <semel/async.h>
+#include <semel/clock.h>
 
 namespace semel::http {
 

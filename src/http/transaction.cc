@@ -2,10 +2,17 @@
 #include "http/transaction.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <boost/beast/core/string.hpp>
+
+#include "http/failure.h"
+#include "http/head.h"
+#include "http/writer.h"
 
 namespace semel::http {
 namespace {

@@ -2,6 +2,7 @@
 #include "http/upstream.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,12 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/basic_resolver.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "http/connection.h"
+#include "http/failure.h"
+#include "http/ticker.h"
+#include <semel/async.h>
+#include <semel/clock.h>
 
 namespace semel::http {
 namespace {

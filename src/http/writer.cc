@@ -4,8 +4,9 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <ostream>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <boost/beast/http/status.hpp>
 

@@ -16,14 +16,14 @@
 #include "once/pause.h"
 #include "once/renewal.h"
 #include "once/waiters.h"
-#include "semel/async.h"
-#include "semel/clock.h"
-#include "semel/fingerprint.h"
-#include "semel/key.h"
-#include "semel/problem.h"
-#include "semel/response.h"
-#include "semel/result.h"
-#include "semel/store.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
 #include <semel/once.h>
 
 namespace semel {

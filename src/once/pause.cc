@@ -7,8 +7,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "semel/async.h"
-#include "semel/clock.h"
+#include <semel/async.h>
+#include <semel/clock.h>
 
 namespace semel {
 namespace asio = boost::asio;

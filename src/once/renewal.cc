@@ -7,11 +7,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
-#include "semel/async.h"
-#include "semel/clock.h"
-#include "semel/key.h"
-#include "semel/result.h"
-#include "semel/store.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace {

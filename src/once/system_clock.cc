@@ -11,7 +11,7 @@
 #include <boost/system/error_code.hpp>
 
 #include "core/check.h"
-#include "semel/async.h"
+#include <semel/async.h>
 #include <semel/clock.h>
 
 namespace semel {

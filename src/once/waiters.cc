@@ -7,8 +7,8 @@
 #include <boost/asio/post.hpp>
 
 #include "once/pause.h"
-#include "semel/async.h"
-#include "semel/key.h"
+#include <semel/async.h>
+#include <semel/key.h>
 
 namespace semel {
 
