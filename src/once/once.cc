@@ -20,11 +20,11 @@
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
+#include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>
 #include <semel/result.h>
 #include <semel/store.h>
-#include <semel/once.h>
 
 namespace semel {
 namespace {
