@@ -7,6 +7,7 @@
 
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/check.h"
@@ -24,6 +25,10 @@ void raise_file_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void keep_files_private() {
+  umask(S_IRWXG | S_IRWXO);
 }
 
 std::string program_path() {

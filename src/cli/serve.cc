@@ -79,6 +79,7 @@ int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& h
     return 1;
   }
   raise_file_limit();
+  keep_files_private();
   const std::unique_ptr<Clock> clock = make_system_clock();
   Result<std::unique_ptr<Store>> store = open_store(config->store, *clock);
   if (!store) {

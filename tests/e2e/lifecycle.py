@@ -5,6 +5,7 @@ import json
 import pathlib
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import time
@@ -162,6 +163,17 @@ class Dying(harness.Case):
             self.assert_problem(semel.ask("POST", "/v1/slow", keyed("busy"), b"other"), 422, "key-reused")
         self.assertEqual(self.stage.count("easy"), 100)
         self.assertEqual(self.stage.count(), 1)
+
+    def test_what_it_keeps_is_for_its_owner_only(self):
+        """The folder of the store is 0700 and every file in it 0600, whatever the shell's umask says."""
+        with self.gateway() as semel:
+            self.answer_all()
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k1")).status, 200)
+            data = pathlib.Path(semel.values["data"])
+            self.assertEqual(stat.S_IMODE(data.stat().st_mode), 0o700)
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in data.iterdir()}
+            self.assertTrue(any(name.endswith(".log") for name in modes), modes)
+            self.assertEqual({name: oct(mode) for name, mode in modes.items() if mode != 0o600}, {})
 
     def test_a_store_has_one_owner(self):
         """A second process on the same folder refuses to start and leaves the first alone."""
