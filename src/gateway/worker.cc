@@ -27,7 +27,10 @@ namespace {
 namespace asio = boost::asio;
 
 http::SessionLimits limits_of(const LimitsConfig& limits) {
-  return {.head_bytes = static_cast<std::uint32_t>(limits.header_bytes),
+  return {.head = {.head_bytes = static_cast<std::uint32_t>(limits.header_bytes),
+                   .target_bytes = limits.target_bytes,
+                   .line_bytes = limits.header_line_bytes,
+                   .fields = limits.header_fields},
           .head_time = limits.header_timeout,
           .body_time = limits.body_timeout,
           .idle_time = limits.idle_timeout};

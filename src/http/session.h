@@ -26,7 +26,7 @@ class Handler {
 };
 
 struct SessionLimits {
-  std::uint32_t head_bytes = 65'536;
+  ParserLimits head;
   Millis head_time{10'000};  // from its first byte to its last
   Millis body_time{60'000};  // for the body to arrive, and for the answer to be taken
   Millis idle_time{60'000};
