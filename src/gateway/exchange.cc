@@ -121,6 +121,9 @@ Task<void> Exchange::guard(const Route* route) {
     } else if (body.error() == http::Failure::malformed) {
       Response refusal = plain_reply(400, "The body is not framed as HTTP/1.1 says.");
       co_await send(std::move(refusal));
+    } else if (body.error() == http::Failure::timed_out) {
+      Response refusal = plain_reply(408, "The body did not arrive in time.", Retry::same_key);
+      co_await send(std::move(refusal));
     }
     co_return;
   }

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/buffer.hpp>
@@ -40,6 +42,8 @@ class Connection {
   [[nodiscard]] bool silent();
 
   [[nodiscard]] Ticker::Watch& deadline() { return watch_; }
+  // What a deadline that is missed does, once, instead of closing the connection. Nothing: it closes it again.
+  void when_late(std::function<void()> instead) { instead_ = std::move(instead); }
   [[nodiscard]] std::string peer_address() const;
   // Ends what is under way on this connection with Failure::broken; the connection stays open.
   void interrupt();
@@ -47,10 +51,12 @@ class Connection {
   void close();
 
  private:
+  void late();
   [[nodiscard]] Failure reason(const boost::system::error_code& error) const;
 
   Socket socket_;
   Ticker::Watch watch_;
+  std::function<void()> instead_;
   std::string buffer_;
   std::size_t from_ = 0;
   std::size_t to_ = 0;

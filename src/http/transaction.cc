@@ -42,15 +42,29 @@ Attempt<std::string_view> Transaction::read_body() {
     if (parser_.done()) break;
     const Try<void> invited = co_await invite_body();
     if (!invited) co_return failed(invited.error());
-    connection_.deadline().expect_within(patience_);
+    if (!gathering_) connection_.deadline().expect_within(patience_);
     const Try<void> filled = co_await connection_.fill();
-    connection_.deadline().expect_nothing();
+    if (!gathering_) connection_.deadline().expect_nothing();
     if (!filled) co_return failed(filled.error());
   }
   co_return std::string_view();
 }
 
+Transaction::Gathering::Gathering(Transaction& transaction) : transaction_(transaction) {
+  Connection& connection = transaction_.connection_;
+  transaction_.gathering_ = true;
+  connection.when_late([&connection] { connection.interrupt(); });
+  connection.deadline().expect_within(transaction_.patience_);
+}
+
+Transaction::Gathering::~Gathering() {
+  transaction_.connection_.deadline().expect_nothing();
+  transaction_.connection_.when_late(nullptr);
+  transaction_.gathering_ = false;
+}
+
 Attempt<std::string> Transaction::read_whole_body(std::size_t bytes_max) {
+  const Gathering gathering(*this);
   std::string body;
   if (head_.framing() == Framing::length) {
     if (head_.length() > bytes_max) co_return failed(Failure::too_large);

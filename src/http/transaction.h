@@ -32,7 +32,8 @@ class Transaction {
 
   // The next piece of the body, valid until the next call; empty at its end.
   Attempt<std::string_view> read_body();
-  // Failure::too_large as soon as it is known that there are more than `bytes_max`.
+  // Failure::too_large as soon as it is known that there are more than `bytes_max`; timed_out if all of it is not there
+  // in time. Both can still be answered.
   Attempt<std::string> read_whole_body(std::size_t bytes_max);
 
   // The answer in one go. `fields` writes all fields but those of framing.
@@ -58,6 +59,18 @@ class Transaction {
   void release_body() { connection_.consume(std::exchange(unconsumed_, 0)); }
 
  private:
+  // One deadline for the whole body, not one for each piece; when it passes, the client can still be answered.
+  class Gathering {
+   public:
+    explicit Gathering(Transaction& transaction);
+    ~Gathering();
+    Gathering(const Gathering&) = delete;
+    Gathering& operator=(const Gathering&) = delete;
+
+   private:
+    Transaction& transaction_;
+  };
+
   Attempt<void> invite_body();
   [[nodiscard]] bool has_no_body(std::uint16_t status) const;
   void end_head(HeadWriter& head) const;
@@ -72,6 +85,7 @@ class Transaction {
   std::size_t unconsumed_ = 0;  // of the piece handed out last
   std::uint16_t status_sent_ = 0;
   bool invited_ = false;
+  bool gathering_ = false;
   bool close_ = false;
   bool chunked_ = false;
   bool bodiless_ = false;

@@ -97,10 +97,10 @@ Response problem_reply(const Problem& problem, Millis retry_after, const ReplyCo
   return reply;
 }
 
-Response plain_reply(std::uint16_t status, std::string_view detail) {
+Response plain_reply(std::uint16_t status, std::string_view detail, Retry retry) {
   return {.status = status,
           .fields = {content_type()},
-          .body = problem_body("about:blank", reason_phrase(status), status, detail, name(Retry::never))};
+          .body = problem_body("about:blank", reason_phrase(status), status, detail, name(retry))};
 }
 
 Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config) {
