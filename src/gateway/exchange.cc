@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -113,6 +114,15 @@ Task<void> Exchange::guard(const Route* route) {
     co_await pass(route);
     co_return;
   }
+  std::optional<Keyed> keyed;
+  if (!needs_body(*route)) {
+    keyed = find_key(*route, request_);
+    const auto* refusal = std::get_if<Refusal>(&*keyed);
+    if (refusal != nullptr && route->mode == Mode::enforce) {
+      co_await refuse(refusal->problem, no_wait, refusal->detail);
+      co_return;
+    }
+  }
   http::Try<std::string> body = co_await client_.read_whole_body(config().limits.body_bytes);
   if (!body) {
     client_.close_after();
@@ -130,7 +140,8 @@ Task<void> Exchange::guard(const Route* route) {
   body_ = *std::move(body);
   request_.body = body_;
 
-  Identified identified = identify(*route, request_);
+  if (!keyed) keyed = find_key(*route, request_);
+  Identified identified = identify(*route, request_, *std::move(keyed));
   if (route->mode == Mode::observe) {
     observe(*route, identified);
     co_await forward_unguarded(route, Ending::observed);

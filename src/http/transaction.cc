@@ -22,10 +22,17 @@ constexpr std::size_t read_ahead_bytes_max = 65'536;
 
 }  // namespace
 
-Attempt<void> Transaction::invite_body() {
-  if (std::exchange(invited_, true) || head_.version() < 11 || !connection_.unread().empty()) co_return Try<void>();
+// Whether the client holds its body back until it is told to go on.
+bool Transaction::awaits_invitation() const {
+  if (invited_ || parser_.done() || head_.version() < 11 || !connection_.unread().empty()) return false;
   const auto expect = head_.find("Expect");
-  if (!expect || !boost::beast::iequals(*expect, "100-continue")) co_return Try<void>();
+  return expect && boost::beast::iequals(*expect, "100-continue");
+}
+
+Attempt<void> Transaction::invite_body() {
+  const bool awaited = awaits_invitation();
+  invited_ = true;
+  if (!awaited) co_return Try<void>();
   co_return co_await connection_.write(invitation);
 }
 
@@ -95,6 +102,7 @@ void Transaction::end_head(HeadWriter& head) const {
 
 Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields, std::string_view body) {
   status_sent_ = status;
+  if (awaits_invitation()) close_ = true;  // whether its body still comes, nobody can tell
   connection_.deadline().expect_within(patience_);
   out_.clear();
   HeadWriter head = HeadWriter::response(out_, status);

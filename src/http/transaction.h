@@ -74,6 +74,7 @@ class Transaction {
   Attempt<void> invite_body();
   [[nodiscard]] bool has_no_body(std::uint16_t status) const;
   void end_head(HeadWriter& head) const;
+  [[nodiscard]] bool awaits_invitation() const;
 
   Connection& connection_;
   RequestParser& parser_;
