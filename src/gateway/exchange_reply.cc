@@ -46,6 +46,17 @@ bool is_safe(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
 }
 
+// Error: somebody has to look at it. Warning: somebody did not get what was asked for.
+LogLevel level_of(Ending ending, std::optional<ProblemType> problem, std::uint16_t status) {
+  if (ending == Ending::unknown || problem == ProblemType::outcome_unknown ||
+      problem == ProblemType::store_unavailable || problem == ProblemType::record_corrupt ||
+      problem == ProblemType::upstream_unreachable) {
+    return LogLevel::error;
+  }
+  const bool refused = ending == Ending::refused || ending == Ending::malformed || status >= 500;
+  return refused ? LogLevel::warning : LogLevel::info;
+}
+
 http::CallEnd call_end(RelayEnd end) {
   if (end == RelayEnd::not_reached) return http::CallEnd::not_reached;
   return end == RelayEnd::timed_out ? http::CallEnd::timed_out : http::CallEnd::lost;
@@ -161,12 +172,12 @@ Task<void> Exchange::send(Response response) {
 }
 
 void Exchange::write_log() const {
-  route_metrics_->by_ending.at(static_cast<std::size_t>(ending_)).fetch_add(1, std::memory_order_relaxed);
-  if (problem_) {
-    route_metrics_->by_problem.at(static_cast<std::size_t>(*problem_)).fetch_add(1, std::memory_order_relaxed);
-  }
-  if (!config().log.requests) return;
+  count(route_metrics_->by_ending, ending_);
+  if (problem_) count(route_metrics_->by_problem, *problem_);
+  const LogLevel level = level_of(ending_, problem_, client_.status_sent());
+  if (!config().log.takes(level)) return;
   services_.log.add({.at = services_.clock.now(),
+                     .level = level,
                      .method = request_.method,
                      .path = request_.path,
                      .route = route_metrics_->label,

@@ -59,6 +59,11 @@ struct RouteMetrics {
   std::atomic<std::uint64_t> bad_outcome_fields{0};
 };
 
+template <class Counters, class What>
+void count(Counters& counters, What what) {
+  counters.at(static_cast<std::size_t>(what)).fetch_add(1, std::memory_order_relaxed);
+}
+
 class Metrics {
  public:
   // A route keeps its counters over reloads as long as its path stays the same. The reference stays valid for ever.

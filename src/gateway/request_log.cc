@@ -18,6 +18,20 @@ namespace {
 
 constexpr std::size_t flush_from_bytes = 65'536;
 
+std::string_view name(LogLevel level) {
+  switch (level) {
+    case LogLevel::error:
+      return "error";
+    case LogLevel::warning:
+      return "warning";
+    case LogLevel::info:
+      return "info";
+    case LogLevel::debug:
+      break;
+  }
+  return "debug";
+}
+
 void text(std::string& out, std::string_view name, std::string_view value) {
   if (value.empty()) return;
   out.append(",\"").append(name).append("\":\"").append(json_escaped(value)).push_back('"');
@@ -54,8 +68,8 @@ std::string json_escaped(std::string_view text) {
 void RequestLog::add(const LogEntry& entry) {
   const auto line = std::back_inserter(lines_);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(entry.at);
-  fmt::format_to(line, "{{\"time\":\"{:%Y-%m-%dT%H:%M:%S}.{:03}Z\",\"event\":\"request\"", fmt::gmtime(seconds),
-                 (entry.at - seconds).count());
+  fmt::format_to(line, "{{\"time\":\"{:%Y-%m-%dT%H:%M:%S}.{:03}Z\",\"level\":\"{}\",\"event\":\"request\"",
+                 fmt::gmtime(seconds), (entry.at - seconds).count(), name(entry.level));
   text(lines_, "method", entry.method);
   text(lines_, "path", entry.path);
   text(lines_, "route", entry.route);

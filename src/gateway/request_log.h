@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "policy/config.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 
@@ -26,6 +27,7 @@ class LogSink {
 
 struct LogEntry {
   Time at;
+  LogLevel level = LogLevel::info;
   std::string_view method;
   std::string_view path;
   std::string_view route;

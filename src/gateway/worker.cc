@@ -100,6 +100,17 @@ Task<void> Worker::handle(http::Transaction& transaction) {
   return run(std::make_unique<Exchange>(services, plan_, transaction));
 }
 
+// Nothing of what came is believed, so nothing of it is in the line.
+void Worker::refused(std::uint16_t status) {
+  count(plan_->no_route->by_ending, Ending::malformed);
+  LogEntry entry;
+  entry.at = shared_.clock.now();
+  entry.level = LogLevel::warning;
+  entry.outcome = name(Ending::malformed);
+  entry.status = status;
+  if (plan_->config->log.takes(LogLevel::warning)) log_.add(entry);
+}
+
 Task<void> Worker::run(std::unique_ptr<Exchange> exchange) {
   co_await exchange->run();
 }

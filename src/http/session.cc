@@ -110,6 +110,7 @@ Task<void> Session::refuse(Failure failure) {
     status = 414;
     body = target_too_long;
   }
+  handler_.refused(status);
   const Try<void> told = co_await transaction_->reply(status, fields, body);
   if (told) co_await linger();
 }

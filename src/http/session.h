@@ -23,6 +23,8 @@ class Handler {
   virtual ~Handler() = default;
   // Answers the request; the transaction outlives the task. What is left unanswered closes the connection.
   virtual Task<void> handle(Transaction& transaction) = 0;
+  // What came was no request that could be handled, and was answered with this status.
+  virtual void refused(std::uint16_t status) { static_cast<void>(status); }
 };
 
 struct SessionLimits {
