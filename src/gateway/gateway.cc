@@ -41,6 +41,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Conf
                                                 std::uint64_t seed) {
   std::unique_ptr<Gateway> gateway(new Gateway(std::move(store), clock, seed, config->limits.waiters));
   gateway->gate_.connections_max = config->limits.connections;
+  gateway->gate_.per_address_max = config->limits.connections_per_ip;
   const Shared shared{.clock = clock,
                       .once = gateway->once_,
                       .metrics = gateway->metrics_,
