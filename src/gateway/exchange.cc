@@ -45,6 +45,7 @@ namespace semel {
 namespace {
 
 constexpr Millis no_wait{0};
+constexpr Millis a_day{86'400'000};
 
 // The target without scheme and authority, which an absolute-form target has (RFC 9112 §3.2.2).
 std::string_view origin_form(std::string_view target, std::string_view& host) {
@@ -171,9 +172,15 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
   if (route->probe) {
     ask = [this, route, question = &*route->probe, text = identity.key_text] { return probe(route, question, text); };
   }
+  watch_store(route);
   Answer answer =
       co_await services_.once.run(identity.key, identity.fingerprint, route->policy, std::move(act), std::move(ask));
   services_.metrics.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  if (given_up_) {
+    co_await given_up_->wait(a_day);  // it is bounded by what it waits for itself
+    co_return;
+  }
+  client_.silence();
 
   const auto* refused = std::get_if<Refused>(&answer);
   if (refused != nullptr && refused->problem.type == ProblemType::store_unavailable) {
@@ -187,6 +194,8 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
 }
 
 Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
+  if (given_up_) co_return Outcome{.verdict = Verdict::release, .response = std::make_shared<Response>()};
+  client_.silence();
   const std::chrono::nanoseconds from = services_.clock.stopwatch();
   services_.metrics.claim_seconds.add(seconds(from - started_));
   attempt_ = std::make_unique<Attempt>(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
@@ -203,10 +212,13 @@ Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
 
 Task<Outcome> Exchange::probe(const Route* route, const Expression* question, std::string key_text) {
   const auto target = render_target(*question, request_, key_text);
-  if (!target) co_return Outcome{};
+  if (!target || given_up_) co_return Outcome{};
+  client_.silence();
   Attempt asking(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
                  config().reply.replayed_header);
-  co_return co_await asking.ask(head_for_probe(*route, *target));
+  Outcome outcome = co_await asking.ask(head_for_probe(*route, *target));
+  watch_store(route);
+  co_return outcome;
 }
 
 Task<void> Exchange::tell(Answer answer, const Identity* identity) {

@@ -10,6 +10,9 @@
 #include <utility>
 #include <variant>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
 #include "gateway/attempt.h"
 #include "gateway/exchange.h"
 #include "gateway/metrics.h"
@@ -20,6 +23,7 @@
 #include "http/failure.h"
 #include "http/head.h"
 #include "http/writer.h"
+#include "once/pause.h"
 #include "policy/address.h"
 #include "policy/ascii.h"
 #include "policy/config.h"
@@ -87,6 +91,29 @@ Task<void> Exchange::forward_unguarded(const Route* route, Ending ending) {
   Ran ran{.outcome = std::move(outcome), .fence = {}, .expires_at = {}};
   co_await tell_first(std::move(ran));
   if (attempt_->end() == http::CallEnd::answered) note(ending);
+}
+
+void Exchange::watch_store(const Route* route) {
+  Millis time = config().limits.store_timeout;
+  if (route->policy.in_flight == InFlight::wait) time += route->policy.wait_max;  // for another request, not the store
+  client_.alarm(time, [this, route] {
+    given_up_ = std::make_shared<Pause>(services_.clock);
+    boost::asio::co_spawn(client_.executor(), give_store_up(this, route), boost::asio::detached);
+  });
+}
+
+// Beside run_once(), which still waits for the store and comes to its end only after this has.
+Task<void> Exchange::give_store_up(Exchange* self, const Route* route) {
+  self->services_.metrics.store_errors.fetch_add(1, std::memory_order_relaxed);
+  self->client_.close_after();
+  if (route->on_store_down == OnStoreDown::forward) {
+    co_await self->forward_unguarded(route, Ending::unkeyed);
+  } else {
+    self->detail_ = "the store did not answer in time";
+    co_await self->refuse(problem(ProblemType::store_unavailable), retry_after_unreached);
+  }
+  self->client_.end_sending();
+  self->given_up_->ring();
 }
 
 void Exchange::observe(const Route& route, const Identified& identified) {

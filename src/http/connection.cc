@@ -35,8 +35,7 @@ void send_at_once(Socket& socket) {
 
 }  // namespace
 
-Connection::Connection(Socket socket, Ticker& ticker)
-    : socket_(std::move(socket)), watch_(ticker, [this] { late(); }) {
+Connection::Connection(Socket socket, Ticker& ticker) : socket_(std::move(socket)), watch_(ticker, [this] { late(); }) {
   if (socket_.is_open()) send_at_once(socket_);
 }
 

@@ -45,6 +45,7 @@ class Connection {
   // What a deadline that is missed does, once, instead of closing the connection. Nothing: it closes it again.
   void when_late(std::function<void()> instead) { instead_ = std::move(instead); }
   [[nodiscard]] std::string peer_address() const;
+  [[nodiscard]] Executor executor() { return socket_.get_executor(); }
   // Ends what is under way on this connection with Failure::broken; the connection stays open.
   void interrupt();
   void shut_down_writing();

@@ -28,6 +28,7 @@ class Transaction {
 
   [[nodiscard]] const Head& head() const { return head_; }
   [[nodiscard]] std::string_view peer() const { return peer_; }
+  [[nodiscard]] Executor executor() { return connection_.executor(); }
   [[nodiscard]] bool is_head() const { return head_.method() == "HEAD"; }
 
   // The next piece of the body, valid until the next call; empty at its end.
@@ -47,12 +48,24 @@ class Transaction {
   // Something went wrong in the middle: the client must notice.
   void cut_reply() { connection_.close(); }
 
+  // Calls `ring` after `time`, unless silence() comes first. For the time in which nothing is read or written.
+  void alarm(Millis time, std::function<void()> ring) {
+    connection_.when_late(std::move(ring));
+    connection_.deadline().expect_within(time);
+  }
+  void silence() {
+    connection_.deadline().expect_nothing();
+    connection_.when_late(nullptr);
+  }
+
   // Ends a read of the body that another coroutine has under way.
   void stop_reading() { connection_.interrupt(); }
 
   [[nodiscard]] std::uint16_t status_sent() const { return status_sent_; }
   // Nothing more can be done on this connection.
   void close_after() { close_ = true; }
+  // The answer has been sent, and the client is not to wait for the connection to be closed.
+  void end_sending() { connection_.shut_down_writing(); }
   [[nodiscard]] bool close_wanted() const { return close_ || !head_.keep_alive(); }
   [[nodiscard]] bool body_read() const { return parser_.done(); }
   // Gives up the piece that read_body() handed out last.
