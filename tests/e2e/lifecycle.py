@@ -318,8 +318,8 @@ class Operating(harness.Case):
             said = collections.Counter((line["outcome"], line.get("problem")) for line in lines)
             self.assertEqual(said, {("ran", None): 2, ("replayed", None): 2, ("passed", None): 1,
                                     ("refused", "key-reused"): 1, ("refused", "key-invalid"): 1,
-                                    ("refused", "no-route"): 1})
-            self.assertEqual({line["path"] for line in lines}, {"/v1/x", "/nowhere"})
+                                    ("refused", "no-route"): 1, ("malformed", None): 1})
+            self.assertEqual({line.get("path") for line in lines}, {"/v1/x", "/nowhere", None})
             self.assertEqual(len({line["key"] for line in lines if line["outcome"] == "replayed"}), 1)
             for line in lines:
                 self.assertRegex(line.get("key", "0" * 12), r"^[0-9a-f]{12}$")
