@@ -1,3 +1,4 @@
+// The key first, from what has come so far; the fingerprint when the body is there.
 #include "policy/identify.h"
 
 #include <algorithm>

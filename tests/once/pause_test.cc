@@ -19,13 +19,15 @@ namespace {
 
 namespace asio = boost::asio;
 
+constexpr Millis an_hour{3'600'000};
+
 Task<void> sleep_with(Clock* clock, std::shared_ptr<int> luggage) {
-  co_await sleep(*clock, Millis{3'600'000});
+  co_await sleep(*clock, an_hour);
   *luggage = 1;
 }
 
 Task<void> wait_with(std::unique_ptr<Waiters::Place> place, std::shared_ptr<int> luggage) {
-  co_await place->pause()->wait(Millis{3'600'000});
+  co_await place->pause()->wait(an_hour);
   *luggage = 1;
 }
 
@@ -78,7 +80,7 @@ TEST(Pause, IsForgottenOnceItHasRung) {
   std::optional<asio::io_context> context(1);
   asio::co_spawn(context->get_executor(), sleep_with(&clock, luggage), asio::detached);
   context->poll();
-  clock.advance(Millis{3'600'000});
+  clock.advance(an_hour);
   context->restart();
   context->poll();
   EXPECT_EQ(*luggage, 1);
