@@ -15,7 +15,7 @@ faults, drawn by a seed, then it is served as it should be: a client that goes o
   late           yes    as above, but it acts only after the caller has lost patience
 
 GET /v1/charges?key=K tells what became of a key: 200 and its charge, 404 if there is none, 409 while a request with
-that key is still being worked on, for then nobody can tell yet. Other GETs list nothing and answer 200.
+that key is still being worked on, for then nobody can tell yet. Other GETs answer with the number of charges.
 """
 import json
 import random
@@ -100,7 +100,7 @@ class Charges:
             busy = self._busy.get(key, 0)
             found = next((charge for charge in self.charges if charge[0] == key), None)
         if key is None:
-            return self._send(sock, 200, {"object": "list", "data": []})
+            return self._send(sock, 200, {"object": "list", "effects": len(self.charges)})
         if found:
             return self._send(sock, 200, self._shown(found[1], found[2]))
         if busy:

@@ -125,6 +125,21 @@ class Clients(harness.Case):
         self.assert_one_charge_each(api, [f"h{number}" for number in range(keys)])
         print(f"h2load: {requests} answers for {keys} keys, {len(api.charges)} charges")
 
+    def test_many_duplicates_wait_for_one_slow_answer(self):
+        """semel hammer: 64 requests of each key at once, a slow API, in_flight = "wait": all get the one answer."""
+        keys, duplicates = 48, 64
+        api = self.charges(faults=(), work_s=0.3)
+        with self.in_front_of(api, WAITING) as semel:
+            url = "http://%s:%d" % semel.address
+            done = run(self.binary, "hammer", url + "/v1/charges", "--effects", url + "/v1/", "--keys", keys,
+                       "--duplicates", duplicates, "--connections", 1024, "--header", "Authorization: hammer", "--json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["effects"], {"before": 0, "after": keys})
+        counts = found["counts"]
+        self.assertEqual((counts["first_runs"], counts["replays"]), (keys, keys * (duplicates - 1)), done.stdout)
+        self.assertEqual(counts["sent_again"], 0, done.stdout)  # nobody was sent away to come back
+
 
 if __name__ == "__main__":
     harness.run()
