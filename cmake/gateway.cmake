@@ -11,6 +11,7 @@ endfunction()
 
 semel_part(http)
 semel_part(gateway semel_http semel_policy fmt::fmt)
+target_compile_definitions(semel_gateway PRIVATE SEMEL_VERSION="${PROJECT_VERSION}")
 
 # The commands are a library too, so that tests can call what is behind them.
 file(GLOB cli_sources CONFIGURE_DEPENDS src/cli/*.cc)

@@ -173,6 +173,7 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
     ask = [this, route, question = &*route->probe, text = identity.key_text] { return probe(route, question, text); };
   }
   watch_store(route);
+  asked_ = services_.clock.stopwatch();
   Answer answer =
       co_await services_.once.run(identity.key, identity.fingerprint, route->policy, std::move(act), std::move(ask));
   services_.metrics.in_flight.fetch_sub(1, std::memory_order_relaxed);
@@ -181,6 +182,10 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
     co_return;
   }
   client_.silence();
+  if (attempt_) {
+    const std::chrono::nanoseconds attempt_ended = attempt_began_ + upstream_time_;
+    services_.metrics.complete_seconds.add(seconds(services_.clock.stopwatch() - attempt_ended));
+  }
 
   const auto* refused = std::get_if<Refused>(&answer);
   if (refused != nullptr && refused->problem.type == ProblemType::store_unavailable) {
@@ -196,12 +201,12 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
 Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
   if (given_up_) co_return Outcome{.verdict = Verdict::release, .response = std::make_shared<Response>()};
   client_.silence();
-  const std::chrono::nanoseconds from = services_.clock.stopwatch();
-  services_.metrics.claim_seconds.add(seconds(from - started_));
+  attempt_began_ = services_.clock.stopwatch();
+  services_.metrics.claim_seconds.add(seconds(attempt_began_ - asked_));
   attempt_ = std::make_unique<Attempt>(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
                                        config().reply.replayed_header);
   Outcome outcome = co_await attempt_->run(head_for_upstream(*route, fence.number), body_);
-  upstream_time_ = services_.clock.stopwatch() - from;
+  upstream_time_ = services_.clock.stopwatch() - attempt_began_;
   services_.metrics.upstream_seconds.add(seconds(upstream_time_));
   if (attempt_->bad_outcome_field()) route_metrics_->bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);
   // Nothing was sent, or nobody answered: once() is told what that means for the key, and tell_first() tells the

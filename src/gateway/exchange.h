@@ -93,6 +93,8 @@ class Exchange {
   std::optional<Key> key_;
   std::uint64_t fence_ = 0;
   std::string detail_;
+  std::chrono::nanoseconds asked_{0};  // the store, for the key
+  std::chrono::nanoseconds attempt_began_{0};
   std::chrono::nanoseconds upstream_time_{0};
   std::unique_ptr<Attempt> attempt_;
   std::shared_ptr<Pause> given_up_;  // on the store: there once that has happened, rung once the client has been told
