@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "core/check.h"
@@ -28,7 +29,8 @@ void raise_file_limit() {
 }
 
 void keep_files_private() {
-  umask(S_IRWXG | S_IRWXO);
+  constexpr mode_t everybody_else = 077;
+  umask(everybody_else);
 }
 
 std::string program_path() {

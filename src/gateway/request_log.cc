@@ -13,6 +13,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "policy/config.h"
+
 namespace semel {
 namespace {
 

@@ -12,7 +12,9 @@
 #include <boost/asio/post.hpp>
 
 #include "gateway/exchange.h"
+#include "gateway/metrics.h"
 #include "gateway/plan.h"
+#include "gateway/request_log.h"
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/transaction.h"
