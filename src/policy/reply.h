@@ -21,6 +21,7 @@ struct ReplyConfig {
   std::string problem_base = "urn:semel:problem:";
   std::string replayed_header = "Idempotent-Replayed";
   std::string docs_url = "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header";
+  bool error_member = false;  // for clients that know a failure by a member `error` and not by its status
 };
 
 // `what` replaces the usual detail where something more exact is known; it must not hold a key, a body or a secret.

@@ -24,6 +24,9 @@ CALLS, CONCURRENCY, RETRIES = 80, 16, 12
 PAYMENTS = harness.CONFIG + """timeout = "1500ms"
 connect_timeout = "1s"
 
+[reply]
+error_member = true
+
 [[route]]
 path = "/v1/*"
 upstream = "app"
@@ -118,7 +121,8 @@ class StripeClient(harness.Case):
             if "error" not in call:
                 self.assertEqual(call["id"], made[call["amount"]][0], call)
         self.assertTrue(failed, "no answer was lost")
-        self.assertEqual({call["status"] for call in failed}, {409})
+        said = {(call["error"], call.get("code"), call["status"]) for call in failed}
+        self.assertEqual(said, {("StripeAPIError", "outcome-unknown", 409)})
         self.assertGreater(len(calls), len(failed))
 
 

@@ -19,11 +19,9 @@ async function charge(n, options) {
   const record = { n, amount: 1000 + n };
   try {
     const made = await stripe.charges.create({ amount: 1000 + n, currency: 'usd', source: 'tok_visa' }, options);
-    // The client knows a failure by an `error` member alone; a problem without one comes back as if it were a charge.
-    if (made.id === undefined) throw Object.assign(new Error('no charge'), { statusCode: made.status });
     Object.assign(record, { id: made.id, charged: made.amount });
   } catch (error) {
-    Object.assign(record, { error: error.constructor.name, status: error.statusCode ?? null });
+    Object.assign(record, { error: error.constructor.name, code: error.code, status: error.statusCode ?? null });
   }
   console.log(JSON.stringify({ ...record, ms: Date.now() - started }));
 }
