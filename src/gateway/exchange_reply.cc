@@ -11,6 +11,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 
 #include "gateway/attempt.h"
 #include "gateway/exchange.h"
@@ -97,7 +98,10 @@ void Exchange::watch_store(const Route* route) {
   if (route->policy.in_flight == InFlight::wait) time += route->policy.wait_max;  // for another request, not the store
   client_.alarm(time, [this, route] {
     given_up_ = std::make_shared<Pause>(services_.clock);
-    boost::asio::co_spawn(client_.executor(), give_store_up(this, route), boost::asio::detached);
+    // Later, not now: the ticker is going through its connections, and this may close some.
+    boost::asio::post(client_.executor(), [this, route] {
+      boost::asio::co_spawn(client_.executor(), give_store_up(this, route), boost::asio::detached);
+    });
   });
 }
 
