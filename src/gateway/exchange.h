@@ -16,6 +16,7 @@
 #include "gateway/replay_cache.h"
 #include "gateway/request_log.h"
 #include "http/transaction.h"
+#include "once/pause.h"
 #include "policy/config.h"
 #include "policy/identify.h"
 #include "policy/request_view.h"
@@ -52,6 +53,10 @@ class Exchange {
   Task<void> run_once(const Route* route, Identity identity);
   Task<void> pass(const Route* route);
   Task<void> forward_unguarded(const Route* route, Ending ending);
+
+  // The store has limits.store_timeout; then the client is told so, and a claim that is granted later is given up.
+  void watch_store(const Route* route);
+  static Task<void> give_store_up(Exchange* self, const Route* route);
   void observe(const Route& route, const Identified& identified);
 
   // What goes up.
@@ -88,8 +93,11 @@ class Exchange {
   std::optional<Key> key_;
   std::uint64_t fence_ = 0;
   std::string detail_;
+  std::chrono::nanoseconds asked_{0};  // the store, for the key
+  std::chrono::nanoseconds attempt_began_{0};
   std::chrono::nanoseconds upstream_time_{0};
   std::unique_ptr<Attempt> attempt_;
+  std::shared_ptr<Pause> given_up_;  // on the store: there once that has happened, rung once the client has been told
 };
 
 }  // namespace semel
