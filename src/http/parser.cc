@@ -12,11 +12,14 @@
 #include <boost/beast/http/error.hpp>
 
 #include "http/parser.h"
+#include "http/strict.h"
 
 namespace semel::http {
 namespace {
 
 namespace beast = boost::beast;
+
+constexpr std::size_t extension_bytes_max = 4'096;  // of all chunks of a message; they mean nothing to us
 
 std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
@@ -47,6 +50,7 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
   if (!this->is_header_done()) return consumed;
   if (!sealed_) {
     sealed_ = true;
+    if (is_folded(bytes.substr(0, consumed))) return failed(Failure::malformed);
     head_.set_keep_alive(this->keep_alive());
     if (this->chunked()) {
       head_.set_framing(Framing::chunked, 0);
@@ -56,6 +60,7 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
       head_.set_framing(Framing::until_close, 0);
     }
     head_.seal();
+    if (!is_request && coding_of(head_) != Coding::plain) return failed(Failure::malformed);
   }
   return consumed;
 }
@@ -69,7 +74,11 @@ Try<typename Parser<is_request>::Piece> Parser<is_request>::read_body(std::strin
     const std::size_t size = this->put(boost::asio::buffer(bytes.substr(piece.consumed)), error);
     piece.consumed += size;
     piece.data = data_;
-    if (error == beast::http::error::need_more || (!error && size == 0 && data_.empty())) break;
+    if (error == beast::http::error::need_more || (!error && size == 0 && data_.empty())) {
+      // What is left is the line of a chunk without its end; it must not have ended in another way.
+      if (has_bare_line_feed(bytes.substr(piece.consumed))) return failed(Failure::malformed);
+      break;
+    }
     if (error) return failed(Failure::malformed);
   }
   return piece;
@@ -125,7 +134,10 @@ std::size_t Parser<is_request>::on_body_impl(Text data, Code& /*error*/) {
 }
 
 template <bool is_request>
-void Parser<is_request>::on_chunk_header_impl(std::uint64_t /*size*/, Text /*extensions*/, Code& /*error*/) {}
+void Parser<is_request>::on_chunk_header_impl(std::uint64_t /*size*/, Text extensions, Code& error) {
+  extension_bytes_ += extensions.size();
+  if (extension_bytes_ > extension_bytes_max) error = beast::http::error::bad_chunk_extension;
+}
 
 template <bool is_request>
 std::size_t Parser<is_request>::on_chunk_body_impl(std::uint64_t /*remain*/, Text data, Code& /*error*/) {

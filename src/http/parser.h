@@ -64,6 +64,7 @@ class Parser : private boost::beast::http::basic_parser<is_request> {
   std::string_view data_;
   std::size_t fields_ = 0;
   bool target_seen_ = false;
+  std::size_t extension_bytes_ = 0;
   bool sealed_ = false;
 };
 

@@ -3,14 +3,19 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include <boost/beast/http/status.hpp>
+
 #include "http/connection.h"
 #include "http/failure.h"
+#include "http/head.h"
 #include "http/parser.h"
+#include "http/strict.h"
 #include "http/writer.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -20,18 +25,33 @@ namespace {
 
 constexpr std::size_t drained_bytes_max = 65'536;  // of a body that nobody wanted
 constexpr Millis linger_time{1'000};
+constexpr std::string_view empty_line = "\r\n";
 
-constexpr std::string_view bad_request =
-    R"({"type":"about:blank","title":"Bad Request","status":400,"detail":"The request is not valid HTTP/1.1.",)"
-    R"("retry":"never"})";
-constexpr std::string_view head_too_large =
-    R"({"type":"about:blank","title":"Request Header Fields Too Large","status":431,)"
-    R"("detail":"The request line and the header fields are over the limit.","retry":"never"})";
-constexpr std::string_view target_too_long =
-    R"({"type":"about:blank","title":"URI Too Long","status":414,)"
-    R"("detail":"The target of the request is over the limit.","retry":"never"})";
 constexpr std::string_view no_room =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
+
+// Why the head cannot be answered, if the reason is what the client sent.
+std::optional<HeadFault> fault_of(const Try<void>& read, const Head& head) {
+  if (read) return fault_of(head);
+  switch (read.error()) {
+    case Failure::malformed:
+      return HeadFault{.status = 400, .detail = "The request is not valid HTTP/1.1."};
+    case Failure::too_large:
+      return HeadFault{.status = 431, .detail = "The request line and the header fields are over the limit."};
+    case Failure::long_target:
+      return HeadFault{.status = 414, .detail = "The target of the request is over the limit."};
+    default:
+      return std::nullopt;
+  }
+}
+
+// An RFC 9457 problem of no special type.
+std::string problem_body(const HeadFault& fault) {
+  const auto title = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(fault.status));
+  std::string body = R"({"type":"about:blank","title":")";
+  body.append(title.data(), title.size()).append(R"(","status":)").append(std::to_string(fault.status));
+  return body.append(R"(,"detail":")").append(fault.detail).append(R"(","retry":"never"})");
+}
 
 }  // namespace
 
@@ -56,14 +76,13 @@ Task<void> Session::turn_away() {
 Task<Session::Next> Session::serve_one() {
   parser_.emplace(head_, limits_.head);
   const Try<void> read = co_await read_head();
-  const bool wrong = !read && (read.error() == Failure::malformed || read.error() == Failure::too_large ||
-                               read.error() == Failure::long_target);
-  if (!read && !wrong) co_return Next::close;
+  const std::optional<HeadFault> fault = fault_of(read, head_);
+  if (!read && !fault) co_return Next::close;
 
   transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time);
   connection_->deadline().expect_nothing();
-  if (!read) {
-    co_await refuse(read.error());
+  if (fault) {
+    co_await refuse(*fault);
     co_return Next::close;
   }
   if (draining_) transaction_->close_after();
@@ -88,6 +107,12 @@ Attempt<void> Session::read_head() {
     if (!first) co_return failed(first.error());
   }
   connection.deadline().expect_within(limits_.head_time);
+  // One empty line before a request is not an error (RFC 9112 §2.2).
+  if (connection.unread() == "\r") {
+    const Try<void> more = co_await connection.fill();
+    if (!more) co_return failed(more.error());
+  }
+  if (connection.unread().starts_with(empty_line)) connection.consume(empty_line.size());
   for (;;) {
     const Try<std::size_t> taken = parser_->read_head(connection.unread());
     if (!taken) co_return failed(taken.error());
@@ -98,20 +123,12 @@ Attempt<void> Session::read_head() {
   }
 }
 
-Task<void> Session::refuse(Failure failure) {
+Task<void> Session::refuse(HeadFault fault) {
   transaction_->close_after();
   const auto fields = [](HeadWriter& head) { head.field("Content-Type", "application/problem+json"); };
-  std::uint16_t status = 400;
-  std::string_view body = bad_request;
-  if (failure == Failure::too_large) {
-    status = 431;
-    body = head_too_large;
-  } else if (failure == Failure::long_target) {
-    status = 414;
-    body = target_too_long;
-  }
-  handler_.refused(status);
-  const Try<void> told = co_await transaction_->reply(status, fields, body);
+  const std::string body = problem_body(fault);
+  handler_.refused(fault.status);
+  const Try<void> told = co_await transaction_->reply(fault.status, fields, body);
   if (told) co_await linger();
 }
 

@@ -12,6 +12,7 @@
 #include "http/failure.h"
 #include "http/head.h"
 #include "http/parser.h"
+#include "http/strict.h"
 #include "http/transaction.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -49,7 +50,7 @@ class Session {
   enum class Next : std::uint8_t { request, close };
   Task<Next> serve_one();
   Attempt<void> read_head();
-  Task<void> refuse(Failure failure);
+  Task<void> refuse(HeadFault fault);
   Task<void> linger();
   Task<bool> drained();
 
