@@ -2,7 +2,6 @@
 #include "cli/serve.h"
 
 #include <chrono>
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "cli/load.h"
 #include "cli/process.h"
 #include "cli/signals.h"
+#include "cli/stores.h"
 #include "gateway/gateway.h"
 #include "gateway/request_log.h"
 #include "policy/address.h"
@@ -23,17 +23,9 @@
 #include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/store.h>
-#include <semel/stores.h>
 
 namespace semel {
 namespace {
-
-Result<std::unique_ptr<Store>> open_store(const StoreConfig& config, Clock& clock) {
-  if (config.kind == StoreKind::memory) return make_memory_store(clock);
-  return open_embedded_store(clock, {.path = std::string(embedded_path(config)),
-                                     .free_bytes_min = config.free_bytes_min,
-                                     .cache_bytes = static_cast<std::size_t>(config.cache_bytes)});
-}
 
 // Until every thread has ended; a second signal to stop ends them at once.
 void drain(Gateway& gateway) {
@@ -80,11 +72,12 @@ int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& h
   }
   raise_file_limit();
   const std::unique_ptr<Clock> clock = make_system_clock();
-  Result<std::unique_ptr<Store>> store = open_store(config->store, *clock);
+  Result<std::unique_ptr<Store>> store = open_store(*config, *clock);
   if (!store) {
     fmt::print(stderr, "semel: the store cannot be opened: {}\n", store.error().detail);
     return 1;
   }
+  for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   LogSink log(STDOUT_FILENO);
   auto gateway = Gateway::start(config, *std::move(store), *clock, log, random_seed());
   if (!gateway) {
