@@ -9,12 +9,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <libpq-fe.h>
-#include <poll.h>
+#include <postgres_ext.h>
+#include <sys/poll.h>
 
 #include <semel/clock.h>
 #include <semel/result.h>

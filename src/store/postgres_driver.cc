@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/poll.h>
 #include <unistd.h>
 
 #include <boost/asio/associated_executor.hpp>
@@ -121,10 +121,10 @@ void Driver::serve() {
   bool closing = false;
   while (!closing) {
     take_in();
+    expire();
     send();
     wake(answered_);
     wait();
-    expire();
     const std::scoped_lock lock(mutex_);
     closing = closing_;
   }
@@ -160,7 +160,6 @@ void Driver::take_in() {
       down_ = std::move(connection.error());
     }
   }
-  if (!dialed.empty()) expire();
 }
 
 // The connection with the least to do, if it has room for what is next.

@@ -3,7 +3,8 @@
 #include <expected>
 #include <span>
 #include <string>
-#include <utility>
+
+#include <libpq-fe.h>
 
 #include "store/postgres_connection.h"
 #include "store/postgres_schema_1.h"

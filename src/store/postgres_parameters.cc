@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <libpq-fe.h>
+#include <postgres_ext.h>
 
 namespace semel::postgres {
 namespace {

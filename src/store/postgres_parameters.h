@@ -9,11 +9,12 @@
 #include <vector>
 
 #include <libpq-fe.h>
+#include <postgres_ext.h>
 
 namespace semel::postgres {
 
 // The types that are used; the values are fixed by PostgreSQL's catalogue.
-enum class Element : Oid { boolean = 16, bytea = 17, int8 = 20, text = 25 };
+enum class Element : std::uint8_t { boolean = 16, bytea = 17, int8 = 20, text = 25 };
 
 class Array {
  public:

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include <libpq-fe.h>
-#include <poll.h>
+#include <postgres_ext.h>
+#include <sys/poll.h>
 
 #include "core/check.h"
 #include "store/postgres_connection.h"
@@ -90,6 +91,7 @@ bool Pipe::take(Reply reply, std::vector<Ended>& ended) {
 
 std::vector<std::unique_ptr<Statement>> Pipe::give_up() {
   std::vector<std::unique_ptr<Statement>> statements;
+  statements.reserve(under_way_.size());
   for (Ended& batch : under_way_) statements.push_back(std::move(batch.statement));
   under_way_.clear();
   return statements;

@@ -5,8 +5,10 @@
 //   semel.claim_1 …       the calls of the store; a gateway needs no right but to execute them
 //
 // A row is written twice in its life: inserted by the claim, updated once by its end. The end touches no indexed column
-// and finds room on its page (fillfactor), so it is a HOT update: no index entry, and the page cleans itself. What is
-// replayed or refused writes nothing. Rows go in the order of `expires_at`, in batches, by an index on it.
+// and finds room on its page, so it is a HOT update: no index entry, and the page cleans itself. The fillfactor is low
+// because a batch of ends needs room for the old rows and the new ones, which carry the responses, at the same time; the
+// table is no larger for it, since what finds no room goes to another page and leaves a hole. What is replayed or
+// refused writes nothing. Rows go in the order of `expires_at`, in batches, by an index on it.
 //
 // Every time is the server's, cut to milliseconds, and is read again after a lock was waited for. Rows are locked in
 // the order of their ids, which is the order in which they are sent: the settings of the functions leave the planner no
@@ -43,8 +45,7 @@ CREATE TABLE semel.keys (
   response    bytea,
   CONSTRAINT keys_pkey PRIMARY KEY (id)
 ) WITH (
-  fillfactor = 45,
-  toast_tuple_target = 512,
+  fillfactor = 25,
   autovacuum_vacuum_scale_factor = 0.02,
   autovacuum_vacuum_insert_scale_factor = 0.1,
   autovacuum_analyze_scale_factor = 0.05,

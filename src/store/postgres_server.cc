@@ -6,8 +6,6 @@
 #include <expected>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <libpq-fe.h>

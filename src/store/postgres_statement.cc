@@ -87,7 +87,7 @@ void add_response(Array& responses, const Key& key, const CompleteCall& request)
     return;
   }
   Record record;
-  record.key = key;
+  record.key.id = key.id;
   record.state = State::done;
   record.fence = request.fence;
   record.response = request.response;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #ifdef SEMEL_HAS_POSTGRES
+#include "support/pgbouncer.h"
 #include "support/postgres_server.h"
 #endif
 #include <semel/stores.h>
@@ -58,15 +59,18 @@ class Folder : public Place {
 // The database of the program's own server, emptied.
 class Database : public Place {
  public:
-  Database() { PostgresServer::shared().run("TRUNCATE semel.keys"); }
+  explicit Database(std::string url) : url_(std::move(url)) { PostgresServer::shared().run("TRUNCATE semel.keys"); }
 
   std::unique_ptr<Store> open(Clock& clock) override {
     PostgresOptions options;
-    options.urls = {PostgresServer::shared().url()};
+    options.urls = {url_};
     Result<std::unique_ptr<Store>> store = open_postgres_store(clock, options);
     if (!store) throw std::runtime_error("the PostgreSQL store does not open: " + store.error().detail);
     return std::move(*store);
   }
+
+ private:
+  std::string url_;
 };
 
 #endif
@@ -85,7 +89,10 @@ std::vector<Backend> all_backends() {
       {"embedded", Timing::turned, Memory::keeps, [] { return std::make_unique<Folder>(); }},
   };
 #ifdef SEMEL_HAS_POSTGRES
-  all.push_back({"postgres", Timing::real, Memory::keeps, [] { return std::make_unique<Database>(); }});
+  all.push_back({"postgres", Timing::real, Memory::keeps,
+                 [] { return std::make_unique<Database>(PostgresServer::shared().url()); }});
+  all.push_back({"postgres_by_pgbouncer", Timing::real, Memory::keeps,
+                 [] { return std::make_unique<Database>(PgBouncer::shared().url()); }});
 #endif
   return all;
 }

@@ -1,12 +1,6 @@
 // How a server is made, started and ended. It does not run as root, so programs go through setpriv if we do.
 #include "support/postgres_server.h"
 
-#include <fcntl.h>
-#include <pwd.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -18,7 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <libpq-fe.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <semel/clock.h>
 #include <semel/postgres.h>

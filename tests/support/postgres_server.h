@@ -1,12 +1,13 @@
-// A PostgreSQL server for tests: its own folder, a socket in that folder, no port; gone when the test program ends, even
-// if that crashes. Durability is switched off unless a test asks for it: what is tested is what the server is told.
+// A PostgreSQL server for tests: its own folder, a socket in that folder, no port; gone when the test program ends,
+// even if that crashes. Durability is switched off unless a test asks for it: what is tested is what the server is
+// told.
 #pragma once
-
-#include <sys/types.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace semel::test {
 
