@@ -35,7 +35,7 @@ Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions
 struct PostgresOptions {
   std::vector<std::string> urls;  // as libpq takes them; several are shards
   Millis time_max{5'000};         // after which a call that has no answer ends with Code::unavailable
-  std::size_t connections = 4;    // to each server
+  std::size_t connections = 2;    // to each server; more make batches smaller
 };
 
 // `postgres://…` A PostgreSQL server that any number of processes share; also by way of PgBouncer in transaction mode.

@@ -35,7 +35,7 @@ namespace semel::postgres {
 struct DriverOptions {
   std::string url;
   Millis time_max{5'000};       // of a call
-  std::size_t connections = 4;  // at most
+  std::size_t connections = 2;  // at most
 };
 
 class Driver {
