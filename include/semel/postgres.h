@@ -19,6 +19,11 @@ struct Migrated {
 // to date. Needs the right to create; a gateway needs only the rights that docs/postgres.md names.
 Result<Migrated> migrate_postgres(Clock& clock, const std::string& url);
 
+// Records in each database, all of which have the schema, that they share out the keys of one store. Does nothing where
+// that is so already. Code::invalid: one of them holds keys that have not expired, or a gateway uses it: they would be
+// looked for elsewhere afterwards.
+Result<void> join_postgres_shards(Clock& clock, const std::vector<std::string>& urls);
+
 // The same as SQL, for those who let nobody else change their database.
 std::string postgres_schema_sql();
 

@@ -22,7 +22,7 @@ namespace {
 
 struct MigrateOptions {
   std::string config;
-  std::string url;
+  std::vector<std::string> urls;
   bool print_sql = false;
 };
 
@@ -42,7 +42,10 @@ int migrate_each(const std::vector<std::string>& urls) {
       fmt::print("the schema went from version {} to version {}\n", migrated->from, migrated->to);
     }
   }
-  return status;
+  if (status != 0) return status;
+  const Result<void> joined = join_postgres_shards(*clock, urls);
+  if (!joined) fmt::print(stderr, "semel: {}\n", joined.error().detail);
+  return joined ? 0 : 1;
 }
 
 int migrate(const MigrateOptions& options) {
@@ -50,7 +53,7 @@ int migrate(const MigrateOptions& options) {
     fmt::print("{}", postgres_schema_sql());
     return 0;
   }
-  if (!options.url.empty()) return migrate_each({options.url});
+  if (!options.urls.empty()) return migrate_each(options.urls);
   const auto config = load_config(options.config);
   if (config == nullptr) return 1;
   if (config->store.kind != StoreKind::postgres) {
@@ -78,8 +81,8 @@ void add_migrate(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand("migrate", "Create or upgrade the schema of a PostgreSQL store");
   CLI::Option* file =
       command->add_option("-c,--config", options->config, "Configuration file whose store.url is meant");
-  CLI::Option* url =
-      command->add_option("--url", options->url, "Address of the database; a password is better left to .pgpass");
+  CLI::Option* url = command->add_option(
+      "--url", options->urls, "Address of the database, or of each shard; a password is better left to .pgpass");
   CLI::Option* print = command->add_flag("--print-sql", options->print_sql, "Print the SQL and change nothing");
   file->excludes(url);
   print->excludes(file)->excludes(url);

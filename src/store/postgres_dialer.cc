@@ -49,6 +49,10 @@ Result<Connection> Dialer::dial() {
   if (!server) return std::unexpected(server.error());
   const Result<void> admitted = admit(*server, timeline_);
   if (!admitted) return std::unexpected(admitted.error());
+  if (name_.empty()) name_ = server->name;
+  if (name_ != server->name) {
+    return fail(Code::unavailable, "the address leads to another database than before, which has none of the keys");
+  }
   timeline_ = std::max(timeline_, server->timeline);
   return connection;
 }

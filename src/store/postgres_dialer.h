@@ -41,6 +41,7 @@ class Dialer {
   const Millis time_max_;
   const Deliver deliver_;
   std::uint32_t timeline_ = 0;  // the newest one seen
+  std::string name_;            // of the database; another one would have none of our keys
   std::mutex mutex_;
   std::condition_variable wake_;
   std::size_t wanted_ = 0;

@@ -231,9 +231,10 @@ void Driver::poll_pipes(int time_ms) {
 
 void Driver::settle(Ended ended) {
   if (ended.ending == Ending::durable) {
-    std::vector<Entry> unsettled;
-    ended.statement->read(ended.reply.get(), answered_, unsettled);
-    for (Entry& entry : unsettled) again(std::move(entry));
+    Statement::Outcome outcome = ended.statement->read(ended.reply.get());
+    for (Waiting& waiting : outcome.answered) answered_.push_back(std::move(waiting));
+    for (Entry& entry : outcome.again) again(std::move(entry));
+    if (!outcome.waited.empty() && options_.waited) options_.waited(outcome.waited);
     return;
   }
   const Remedy remedy = ended.ending == Ending::failed ? remedy_for(ended.state) : Remedy::reconnect;

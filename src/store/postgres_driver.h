@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,14 +29,16 @@
 #include "store/waiting.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/result.h>
 
 namespace semel::postgres {
 
 struct DriverOptions {
   std::string url;
-  Millis time_max{5'000};       // of a call
-  std::size_t connections = 2;  // at most
+  Millis time_max{5'000};                                    // of a call
+  std::size_t connections = 2;                               // at most
+  std::function<void(const std::vector<Digest>&)> waited{};  // told of keys that ended and are waited for elsewhere
 };
 
 class Driver {

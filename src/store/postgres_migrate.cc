@@ -3,12 +3,14 @@
 #include <expected>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <libpq-fe.h>
 
 #include "store/postgres_connection.h"
 #include "store/postgres_schema_1.h"
 #include "store/postgres_server.h"
+#include "store/postgres_shards.h"
 #include "store/postgres_sql.h"
 #include <semel/clock.h>
 #include <semel/postgres.h>
@@ -66,6 +68,10 @@ Result<Migrated> migrate_postgres(Clock& clock, const std::string& url) {
   const auto committed = postgres::ask(clock, link, "COMMIT", {}, time_max);
   if (!committed) return std::unexpected(committed.error());
   return migrated;
+}
+
+Result<void> join_postgres_shards(Clock& clock, const std::vector<std::string>& urls) {
+  return postgres::record_shards(clock, urls, Millis{10'000});
 }
 
 }  // namespace semel

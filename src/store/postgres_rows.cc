@@ -56,8 +56,10 @@ std::optional<State> state_of(std::string_view name) {
   return std::nullopt;
 }
 
+constexpr std::string_view yes("\x01", 1);
+
 bool granted(const PGresult* reply, int row) {
-  return PQnfields(reply) > mine && value_of(reply, row, mine) == std::string_view("\x01", 1);
+  return PQnfields(reply) > at && value_of(reply, row, mine) == yes;
 }
 
 template <class Bytes>
@@ -108,6 +110,10 @@ RowsById::RowsById(const PGresult* reply) {
 std::optional<int> RowsById::find(const Digest& id) const {
   const auto found = rows_.find({reinterpret_cast<const char*>(id.data()), id.size()});
   return found == rows_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool is_waited_for(const PGresult* reply, int row) {
+  return PQnfields(reply) == 2 && value_of(reply, row, 1) == yes;
 }
 
 ClaimRow claim_row(const PGresult* reply, int row, const Key& key, const ClaimCall& asked) {

@@ -2,12 +2,13 @@
 //
 //   semel.keys            one row per key, as `psql` shows it
 //   semel.schema_version  which versions have been applied
+//   semel.shards          which databases belong together
 //   semel.claim_1 …       the calls of the store; a gateway needs no right but to execute them
 //
 // A row is written twice in its life: inserted by the claim, updated once by its end. The end touches no indexed column
 // and finds room on its page, so it is a HOT update: no index entry, and the page cleans itself. The fillfactor is low
-// because a batch of ends needs room for the old rows and the new ones, which carry the responses, at the same time; the
-// table is no larger for it, since what finds no room goes to another page and leaves a hole. What is replayed or
+// because a batch of ends needs room for the old rows and the new ones, which carry the responses, at the same time;
+// the table is no larger for it, since what finds no room goes to another page and leaves a hole. What is replayed or
 // refused writes nothing. Rows go in the order of `expires_at`, in batches, by an index on it.
 //
 // Every time is the server's, cut to milliseconds, and is read again after a lock was waited for. Rows are locked in
@@ -28,6 +29,13 @@ CREATE TABLE semel.schema_version (
   applied_at timestamptz NOT NULL DEFAULT now()
 );
 
+CREATE TABLE semel.shards (
+  shard uuid PRIMARY KEY,
+  here  boolean NOT NULL
+);
+COMMENT ON TABLE semel.shards IS 'The databases that share out the keys; this one is the one that is here';
+INSERT INTO semel.shards (shard, here) VALUES (gen_random_uuid(), true);
+
 CREATE TYPE semel.key_state AS ENUM ('running', 'done', 'unknown', 'released');
 
 CREATE TABLE semel.keys (
@@ -38,6 +46,7 @@ CREATE TABLE semel.keys (
   owner       bigint NOT NULL,
   state       semel.key_state NOT NULL,
   touched     integer NOT NULL DEFAULT 0,
+  waited      boolean NOT NULL DEFAULT false,
   space       text NOT NULL,
   scope       bytea NOT NULL,
   id          bytea NOT NULL,
@@ -70,6 +79,7 @@ COMMENT ON COLUMN semel.keys.expires_at IS 'The row counts as absent from here o
 COMMENT ON COLUMN semel.keys.fence IS 'Number of the claim; grows with each one';
 COMMENT ON COLUMN semel.keys.owner IS 'Random token of the claim, so that a lost answer can be asked for again';
 COMMENT ON COLUMN semel.keys.touched IS 'Counts writes that only made sure that the row is durable';
+COMMENT ON COLUMN semel.keys.waited IS 'Somebody on another gateway waits for the end';
 COMMENT ON COLUMN semel.keys.space IS 'Namespace of the key';
 COMMENT ON COLUMN semel.keys.scope IS 'Hash of the scope (tenant); the same for every key of one scope';
 COMMENT ON COLUMN semel.keys.id IS 'Hash of namespace, scope and key';
@@ -77,11 +87,12 @@ COMMENT ON COLUMN semel.keys.fingerprint IS 'Hash of the request';
 COMMENT ON COLUMN semel.keys.response IS 'The answer to replay, as in docs/record-format.md';
 )sql";
 
-// Each answers the ids that it did as it was told, or had done so before; the others are fenced.
+// Each answers the ids that it did as it was told, or had done so before; the others are fenced. The end of a key says
+// whether somebody waits for it.
 const std::string_view holders_1 = R"sql(
 CREATE FUNCTION semel.complete_1(
   patience_ms integer, ids bytea[], fences bigint[], owners bigint[], responses bytea[])
-RETURNS TABLE (id bytea)
+RETURNS TABLE (id bytea, waited boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
@@ -99,7 +110,7 @@ BEGIN
       FROM unnest(ids, fences, owners, responses) AS i(id, fence, owner, response)
      WHERE k.id = i.id AND k.fence = i.fence AND k.owner = i.owner
        AND k.state = 'running' AND k.lease_until > clock_timestamp()
-    RETURNING k.id;
+    RETURNING k.id, k.waited;
   GET DIAGNOSTICS n = ROW_COUNT;
   IF n = cardinality(ids) THEN RETURN; END IF;
   -- Asked again after a lost answer. The first response stays; it is written again, as a claim is.
@@ -111,12 +122,12 @@ BEGIN
        AND k.xmin IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
        AND k.state = CASE WHEN i.response IS NULL THEN 'unknown' ELSE 'done' END::semel.key_state
        AND k.expires_at > clock_timestamp()
-    RETURNING k.id;
+    RETURNING k.id, k.waited;
 END
 $$;
 
 CREATE FUNCTION semel.release_1(patience_ms integer, ids bytea[], fences bigint[], owners bigint[])
-RETURNS TABLE (id bytea)
+RETURNS TABLE (id bytea, waited boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
@@ -133,7 +144,7 @@ BEGIN
       FROM unnest(ids, fences, owners) AS i(id, fence, owner)
      WHERE k.id = i.id AND k.fence = i.fence AND k.owner = i.owner
        AND k.state = 'running' AND k.lease_until > clock_timestamp()
-    RETURNING k.id;
+    RETURNING k.id, k.waited;
   GET DIAGNOSTICS n = ROW_COUNT;
   IF n = cardinality(ids) THEN RETURN; END IF;
   RETURN QUERY
@@ -143,7 +154,7 @@ BEGIN
      WHERE k.id = i.id AND k.fence = i.fence AND k.owner = i.owner
        AND k.xmin IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
        AND k.state = 'released' AND k.expires_at > clock_timestamp()
-    RETURNING k.id;
+    RETURNING k.id, k.waited;
 END
 $$;
 
@@ -165,6 +176,27 @@ BEGIN
      WHERE k.id = i.id AND k.fence = i.fence AND k.owner = i.owner
        AND k.state = 'running' AND k.lease_until > clock_timestamp()
     RETURNING k.id;
+END
+$$;
+
+-- Marks keys whose end is waited for, and answers those that do not run (any more): nobody would tell of them.
+CREATE FUNCTION semel.await_1(patience_ms integer, ids bytea[]) RETURNS TABLE (id bytea)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('lock_timeout', patience_ms::text, true);
+  UPDATE semel.keys k
+     SET waited = true
+    FROM (SELECT DISTINCT i.id FROM unnest(ids) AS i(id) ORDER BY i.id) AS i
+   WHERE k.id = i.id AND k.state = 'running' AND NOT k.waited;
+  RETURN QUERY
+    SELECT i.id FROM unnest(ids) AS i(id)
+     WHERE NOT EXISTS (SELECT FROM semel.keys k
+                        WHERE k.id = i.id AND k.state = 'running' AND k.lease_until > clock_timestamp());
 END
 $$;
 

@@ -77,7 +77,8 @@ BEGIN
                              AND (k.state <> 'running' OR k.lease_until <= clock_timestamp())
                         THEN 1 ELSE k.fence + 1 END,
            claimed_at = t, lease_until = t + i.lease * interval '1 millisecond',
-           expires_at = t + i.ttl * interval '1 millisecond', response = NULL, touched = 0
+           expires_at = t + i.ttl * interval '1 millisecond', response = NULL, touched = 0,
+           waited = false
       FROM unnest(ids, spaces, scopes, fingerprints, owners, leases_ms, ttls_ms, takes, over_fences, over_owners)
         AS i(id, space, scope, fingerprint, owner, lease, ttl, takes, over_fence, over_owner)
      WHERE k.id = i.id

@@ -24,7 +24,8 @@ constexpr const char* greeting =
     "SELECT pg_is_in_recovery(),"
     " CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END,"
     " to_regclass('semel.schema_version') IS NOT NULL";
-constexpr const char* newest_version = "SELECT max(version) FROM semel.schema_version";
+constexpr const char* newest_version =
+    "SELECT max(version), (SELECT shard FROM semel.shards WHERE here) FROM semel.schema_version";
 constexpr const char* settings =
     "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"
     " current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_get_wal_senders())";
@@ -49,6 +50,7 @@ Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max) {
   const auto version = ask(clock, connection, newest_version, {}, time_max);
   if (!version) return std::unexpected(version.error());
   server.schema_version = number_in<int>(version->front()[0], 10);
+  server.name = version->front()[1].value_or("");
   return server;
 }
 

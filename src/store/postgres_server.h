@@ -16,6 +16,7 @@ struct Server {
   bool replica = false;
   std::uint32_t timeline = 0;  // grows with every failover
   int schema_version = 0;      // 0: there is no schema
+  std::string name;            // of the database among its shards
 };
 
 // Asks over a connection that is idle.

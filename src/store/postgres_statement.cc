@@ -174,20 +174,22 @@ Time Statement::deadline() const {
   return std::ranges::max_element(entries_, {}, &Entry::deadline)->deadline;
 }
 
-void Statement::read(const PGresult* reply, std::vector<Waiting>& answered, std::vector<Entry>& again) {
+Statement::Outcome Statement::read(const PGresult* reply) {
+  Outcome outcome;
   if (auto* sweep = std::get_if<SweepCall>(&entries_.front().call().request)) {
     sweep->answer = static_cast<std::size_t>(number_of(value_of(reply, 0, 0)));
-    answered.push_back(std::move(*entries_.front().waiting));
+    outcome.answered.push_back(std::move(*entries_.front().waiting));
   } else if (kind_ == 0) {
-    read_claims(reply, answered, again);
+    read_claims(reply, outcome);
   } else {
-    read_holders(reply, answered);
+    read_holders(reply, outcome);
   }
   entries_.clear();
+  return outcome;
 }
 
 // An id without a row changed hands while it was looked at: it is asked for again.
-void Statement::read_claims(const PGresult* reply, std::vector<Waiting>& answered, std::vector<Entry>& again) {
+void Statement::read_claims(const PGresult* reply, Outcome& outcome) {
   const RowsById rows(reply);
   for (std::size_t at = 0; at < leaders_.size(); ++at) {
     const std::size_t first = leaders_[at];
@@ -206,28 +208,30 @@ void Statement::read_claims(const PGresult* reply, std::vector<Waiting>& answere
         std::optional<ClaimStep> step;
         if (found) step = step_claim(&*found->record, key, request.fingerprint, request.terms, found->at);
         if (!step || step->store) {
-          again.push_back(std::move(entries_[i]));
+          outcome.again.push_back(std::move(entries_[i]));
           continue;
         }
         request.answer = std::move(step->answer);
       }
-      answered.push_back(std::move(*entries_[i].waiting));
+      outcome.answered.push_back(std::move(*entries_[i].waiting));
     }
   }
 }
 
-void Statement::read_holders(const PGresult* reply, std::vector<Waiting>& answered) {
+void Statement::read_holders(const PGresult* reply, Outcome& outcome) {
   const RowsById rows(reply);
   const Error fenced{.code = Code::fenced, .detail = "the key is no longer held by this claim, or has ended"};
   for (Entry& entry : entries_) {
-    const bool done = rows.find(id_of(entry)).has_value();
+    const std::optional<int> row = rows.find(id_of(entry));
+    const bool done = row.has_value();
+    if (row && is_waited_for(reply, *row)) outcome.waited.push_back(id_of(entry));
     const auto answer = [&](auto& request) {
       if constexpr (requires { request.fence; }) {
         request.answer = done ? Result<void>() : Result<void>(std::unexpected(fenced));
       }
     };
     std::visit(answer, entry.call().request);
-    answered.push_back(std::move(*entry.waiting));
+    outcome.answered.push_back(std::move(*entry.waiting));
   }
 }
 

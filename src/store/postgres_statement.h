@@ -17,6 +17,7 @@
 #include "store/batch.h"
 #include "store/waiting.h"
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/result.h>
 
 namespace semel::postgres {
@@ -53,8 +54,13 @@ class Statement {
   // Queues it on a connection in pipeline mode. The server gives up waiting for a lock after `patience`.
   [[nodiscard]] bool send(PGconn* connection, Millis patience) const;
 
-  // To be called when the reply is durable. Fills in answers; what the reply does not settle is put into `again`.
-  void read(const PGresult* reply, std::vector<Waiting>& answered, std::vector<Entry>& again);
+  // To be called when the reply is durable. Fills in answers.
+  struct Outcome {
+    std::vector<Waiting> answered;
+    std::vector<Entry> again;    // what the reply does not settle
+    std::vector<Digest> waited;  // keys that have ended and are waited for on another gateway
+  };
+  Outcome read(const PGresult* reply);
 
   [[nodiscard]] std::size_t rows() const { return leaders_.size(); }
   [[nodiscard]] Time deadline() const;  // of the most patient call
@@ -62,8 +68,8 @@ class Statement {
   [[nodiscard]] std::vector<Entry> take() { return std::move(entries_); }
 
  private:
-  void read_claims(const PGresult* reply, std::vector<Waiting>& answered, std::vector<Entry>& again);
-  void read_holders(const PGresult* reply, std::vector<Waiting>& answered);
+  void read_claims(const PGresult* reply, Outcome& outcome);
+  void read_holders(const PGresult* reply, Outcome& outcome);
 
   std::size_t kind_;
   std::vector<Entry> entries_;        // sorted by id; those with one id stand together

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,8 +13,11 @@
 
 #include "store/batch.h"
 #include "store/postgres_driver.h"
+#include "store/postgres_listener.h"
+#include "store/postgres_shards.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/endings.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/response.h>
@@ -26,9 +30,14 @@ namespace {
 
 constexpr std::size_t sweep_chunk = 1'000;  // so that no connection is busy with it for long
 
-class PostgresStore : public Store {
+class PostgresStore : public Store, public Endings {
  public:
-  PostgresStore(const Clock& clock, postgres::DriverOptions options) : driver_(clock, std::move(options)) {}
+  PostgresStore(const Clock& clock, const std::string& url, const PostgresOptions& options)
+      : listener_(clock, url, options.time_max),
+        driver_(clock, {.url = url,
+                        .time_max = options.time_max,
+                        .connections = options.connections,
+                        .waited = [this](const std::vector<Digest>& ids) { listener_.tell(ids); }}) {}
 
   Result<void> start() { return driver_.start(); }
 
@@ -83,19 +92,29 @@ class PostgresStore : public Store {
     co_return swept;
   }
 
+  void watch(std::function<void(const Digest&)> ended) override { listener_.watch(std::move(ended)); }
+  void expect(const Key& key) override { listener_.expect(key.id); }
+
  private:
+  postgres::Listener listener_;  // outlives the driver, which tells it what has ended
   postgres::Driver driver_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, PostgresOptions options) {
-  auto store = std::make_unique<PostgresStore>(clock, postgres::DriverOptions{.url = std::move(options.urls.front()),
-                                                                              .time_max = options.time_max,
-                                                                              .connections = options.connections});
-  const Result<void> started = store->start();
-  if (!started) return std::unexpected(started.error());
-  return store;
+  if (options.urls.empty()) return fail(Code::invalid, "a PostgreSQL store needs an address");
+  std::vector<std::unique_ptr<Store>> shards;
+  for (const std::string& url : options.urls) {
+    auto store = std::make_unique<PostgresStore>(clock, url, options);
+    const Result<void> started = store->start();
+    if (!started) return std::unexpected(started.error());
+    shards.push_back(std::move(store));
+  }
+  Result<std::vector<std::string>> names = postgres::names_of(clock, options.urls, options.time_max);
+  if (!names) return std::unexpected(std::move(names.error()));
+  if (shards.size() == 1) return std::move(shards.front());
+  return postgres::make_sharded_store(std::move(shards), *std::move(names));
 }
 
 }  // namespace semel

@@ -62,23 +62,21 @@ class Nodes(harness.Case):
 
     def test_one_effect_per_key_under_the_hammer(self):
         """25 duplicates of each key at once, shared out over two gateways: the API acts once for each."""
-        with subprocess.Popen([self.binary, "demo", "--without", "--port", "0"], stdout=subprocess.PIPE,
-                              text=True) as api:
-            self.addCleanup(api.kill)
-            line = next(text for text in api.stdout if "http://127.0.0.1:" in text)
-            port = int(line.split("http://127.0.0.1:")[1].split("/")[0].split()[0])
-            nodes = [gateway.Gateway(self.binary, CONFIG.replace("$upstream", f"127.0.0.1:{port}"),
-                                     store=self.server.url) for _ in range(2)]
-            for node in nodes:
-                self.addCleanup(node.close)
-                node.start()
-            balancer = Balancer([node.address for node in nodes])
-            self.addCleanup(balancer.close)
-            done = subprocess.run([self.binary, "hammer", balancer.url + "/v1/payments", "--keys", "100", "--duplicates",
-                                   "25", "--wrong-body", "10", "--cut", "10", "--json", "--header", "Authorization: alice",
-                                   "--effects", f"http://127.0.0.1:{port}/effects"],
-                                  capture_output=True, text=True, timeout=200, check=False)
-            api.kill()
+        api = subprocess.Popen([self.binary, "demo", "--without", "--port", "0"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(api.communicate)
+        self.addCleanup(api.kill)
+        line = next(text for text in api.stdout if "http://127.0.0.1:" in text)
+        upstream = line.split("http://")[1].split()[0]
+        nodes = [gateway.Gateway(self.binary, CONFIG, store=self.server.url, upstream=upstream) for _ in range(2)]
+        for node in nodes:
+            self.addCleanup(node.close)
+            node.start()
+        balancer = Balancer([node.address for node in nodes])
+        self.addCleanup(balancer.close)
+        done = subprocess.run([self.binary, "hammer", balancer.url + "/v1/payments", "--keys", "100", "--duplicates", "25",
+                               "--wrong-body", "10", "--cut", "10", "--json", "--header", "Authorization: alice",
+                               "--effects", f"http://{upstream}/effects"],
+                              capture_output=True, text=True, timeout=200, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(json.loads(done.stdout)["effects"], {"before": 0, "after": 100})
         self.assertEqual(self.server.run("SELECT count(*) FROM semel.keys WHERE fence > 1"), "0")
@@ -99,20 +97,18 @@ class Nodes(harness.Case):
         """The answer of the first node reaches the one that waits on the second soon after it was given."""
         first, second = self.node(WAITING), self.node(WAITING)
         runs = first.connect()
-        runs.request("POST", "/v1/pay", keyed("k1"), b"{}")
+        runs.request("POST", "/v1/pay", keyed("waited"), b"{}")
         arrival = self.stage.next()
         waits = second.connect()
-        waits.request("POST", "/v1/pay", keyed("k1"), b"{}")
+        waits.request("POST", "/v1/pay", keyed("waited"), b"{}")
         time.sleep(0.5)
         arrival.answer(201, body=b"paid")
         self.assertEqual(runs.reply().body, b"paid")
         ended = time.monotonic()
         reply = waits.reply()
         self.assertEqual((reply.status, reply.body, reply.get("Idempotent-Replayed")), (201, b"paid", "true"))
-        self.assertLess(time.monotonic() - ended, self.woken_within)
+        self.assertLess(time.monotonic() - ended, 0.4)  # a look of its own would come a second after the last
         self.assertEqual(self.stage.count(), 1)
-
-    woken_within = 1.5
 
     def test_a_server_that_is_down_is_told_within_a_second(self):
         """503, nothing forwarded; and when the server is back, so are we."""
@@ -120,14 +116,15 @@ class Nodes(harness.Case):
         self.answer_all(body=lambda _: b"done")
         self.assertEqual(node.ask("POST", "/v1/pay", keyed("before"), b"{}").status, 200)
         self.server.crash()
-        for key in ("down 1", "down 2"):
+        self.addCleanup(lambda: self.server.process.poll() is None or self.server.start())
+        for key in ("down1", "down2"):
             started = time.monotonic()
             self.assert_problem(node.ask("POST", "/v1/pay", keyed(key), b"{}"), 503, "store-unavailable")
             self.assertLess(time.monotonic() - started, 1.0)
         self.assertEqual(self.stage.count(), 1)
         self.server.start()
         deadline = time.monotonic() + 20
-        while (reply := node.ask("POST", "/v1/pay", keyed("down 1"), b"{}")).status == 503:
+        while (reply := node.ask("POST", "/v1/pay", keyed("down1"), b"{}")).status == 503:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
         self.assertEqual((reply.status, reply.body), (200, b"done"))

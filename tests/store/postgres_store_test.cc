@@ -164,7 +164,8 @@ TEST_F(PostgresStoreTest, WorksWithTheLeastRights) {
   limited.replace(limited.find("user=postgres"), 13, "user=semel_gateway");
   EXPECT_FALSE(try_open(limited));
   server_.run(
-      "GRANT USAGE ON SCHEMA semel TO semel_gateway; GRANT SELECT ON semel.schema_version TO semel_gateway;"
+      "GRANT USAGE ON SCHEMA semel TO semel_gateway; GRANT SELECT ON semel.schema_version, semel.shards TO "
+      "semel_gateway;"
       "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA semel TO semel_gateway",
       database);
   open(limited);
