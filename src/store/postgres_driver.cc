@@ -210,7 +210,8 @@ void Driver::wait() {
 void Driver::poll_pipes(int time_ms) {
   std::vector<pollfd> descriptors{{.fd = wake_fd_, .events = POLLIN, .revents = 0}};
   for (const auto& pipe : pipes_) {
-    descriptors.push_back({.fd = pipe->socket(), .events = pipe->events(), .revents = 0});
+    const auto events = static_cast<short>(pipe->unsent() ? POLLIN | POLLOUT : POLLIN);
+    descriptors.push_back({.fd = pipe->socket(), .events = events, .revents = 0});
   }
   if (poll(descriptors.data(), descriptors.size(), time_ms) <= 0) return;
   if (descriptors.front().revents != 0) {

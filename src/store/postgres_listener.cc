@@ -22,6 +22,7 @@
 #include "store/postgres_connection.h"
 #include <semel/clock.h>
 #include <semel/key.h>
+#include <semel/result.h>
 
 namespace semel::postgres {
 namespace {

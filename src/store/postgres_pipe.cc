@@ -7,7 +7,6 @@
 
 #include <libpq-fe.h>
 #include <postgres_ext.h>
-#include <sys/poll.h>
 
 #include "core/check.h"
 #include "store/postgres_connection.h"
@@ -47,10 +46,6 @@ bool Pipe::flush() {
   const int left = PQflush(connection_.get());
   unsent_ = left == 1;
   return left >= 0;
-}
-
-short Pipe::events() const {
-  return static_cast<short>(unsent_ ? POLLIN | POLLOUT : POLLIN);
 }
 
 Time Pipe::deadline() const {

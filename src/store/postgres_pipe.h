@@ -49,7 +49,7 @@ class Pipe {
   [[nodiscard]] bool advance(std::vector<Ended>& ended);
 
   [[nodiscard]] int socket() const { return PQsocket(connection_.get()); }
-  [[nodiscard]] short events() const;  // to poll for
+  [[nodiscard]] bool unsent() const { return unsent_; }  // wait until it can be written as well as read
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
   [[nodiscard]] Time deadline() const;  // of the batch that is first in line; there is one
 

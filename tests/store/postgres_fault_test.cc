@@ -203,5 +203,46 @@ TEST_F(PostgresFault, ReplicaIsRefused) {
   EXPECT_TRUE(soon([&] { return claim(key_of(2), 2).has_value(); }));
 }
 
+// After a failover the server that was primary before comes back under the same address: its timeline gives it away,
+// and nothing that it says is believed.
+TEST_F(PostgresFault, FormerPrimaryIsRefused) {
+  PostgresServer server;
+  const std::string url = server.fresh_database();
+  const auto data = server.folder() / "data";
+  const auto before = server.folder() / "before";
+  server.crash();
+  run_unprivileged({"cp", "-a", data.string(), before.string()}, "/dev/null");
+  std::ofstream(data / "standby.signal").close();
+  server.start();
+  server.run("SELECT pg_promote()");
+
+  open(url);
+  take(key_of(1), 1);
+  server.crash();
+  std::filesystem::rename(data, server.folder() / "after");
+  std::filesystem::rename(before, data);
+  server.start();
+  for (int i = 0; i < 5; ++i) {
+    const Result<Claim> claimed = claim(key_of(1), 2);
+    ASSERT_EQ(said(claimed), "unavailable") << "the former primary does not know of the claim";
+    std::this_thread::sleep_for(Millis{100});
+  }
+  EXPECT_TRUE(soon([&] { return claim(key_of(1), 2).error().detail.find("former primary") != std::string::npos; }));
+}
+
+// The address leads to another database all of a sudden, which has none of the keys: refused.
+TEST_F(PostgresFault, AnotherDatabaseIsRefused) {
+  PostgresServer server;
+  open(server.fresh_database());
+  take(key_of(1), 1);
+  server.run("UPDATE semel.shards SET shard = gen_random_uuid()", "test_1");
+  server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel'", "test_1");
+  Result<Claim> claimed;
+  EXPECT_TRUE(soon([&] {
+    claimed = claim(key_of(2), 2);
+    return !claimed && claimed.error().detail.find("another database") != std::string::npos;
+  })) << (claimed ? "claimed" : claimed.error().detail);
+}
+
 }  // namespace
 }  // namespace semel::test
