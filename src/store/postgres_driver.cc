@@ -40,6 +40,7 @@ constexpr std::size_t depth_alone = 16;  // of calls that go alone
 constexpr Millis grace{500};             // for a connection to come back before claims are refused
 constexpr Millis patience_max{300};      // for a lock, of a batch
 constexpr Millis patience_alone_max{1'000};
+constexpr Millis dial_max{2'000};  // so that ending does not wait for long
 
 Millis patience_of(const DriverOptions& options, Company company) {
   return company == Company::any ? std::min(options.time_max / 10, patience_max)
@@ -62,7 +63,7 @@ Driver::Driver(const Clock& clock, DriverOptions options)
     : clock_(clock),
       options_(std::move(options)),
       wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      dialer_(clock, options_.url, options_.time_max,
+      dialer_(clock, options_.url, std::min(options_.time_max, dial_max),
               [this](Result<Connection> connection) { deliver(std::move(connection)); }) {
   check(wake_fd_ >= 0, "there is a descriptor left");
 }
