@@ -37,6 +37,7 @@ namespace {
 
 constexpr std::size_t depth = 1;         // batches under way on a connection: more would only make them smaller
 constexpr std::size_t depth_alone = 16;  // of calls that go alone
+constexpr std::size_t stuck_max = 4;     // connections that are replaced while the server sits on them
 constexpr Millis grace{500};             // for a connection to come back before claims are refused
 constexpr Millis patience_max{300};      // for a lock, of a batch
 constexpr Millis patience_alone_max{1'000};
@@ -154,6 +155,7 @@ void Driver::take_in() {
   }
   for (Entry& entry : calls) queues_[kind_of(entry.call())].push_back(std::move(entry));
   for (Result<Connection>& connection : dialed) {
+    if (connection && pipes_.size() >= options_.connections) continue;  // one that was stuck has come back meanwhile
     if (connection) {
       pipes_.push_back(std::make_unique<Pipe>(*std::move(connection)));
       down_.reset();
@@ -214,13 +216,15 @@ void Driver::poll_pipes(int time_ms) {
     const auto events = static_cast<short>(pipe->unsent() ? POLLIN | POLLOUT : POLLIN);
     descriptors.push_back({.fd = pipe->socket(), .events = events, .revents = 0});
   }
+  const std::size_t usable = descriptors.size();
+  for (const auto& pipe : stuck_) descriptors.push_back({.fd = pipe->socket(), .events = POLLIN, .revents = 0});
   if (poll(descriptors.data(), descriptors.size(), time_ms) <= 0) return;
   if (descriptors.front().revents != 0) {
     std::uint64_t count = 0;
     (void)!read(wake_fd_, &count, sizeof(count));
   }
   std::vector<Pipe*> ready;
-  for (std::size_t i = 1; i < descriptors.size(); ++i) {
+  for (std::size_t i = 1; i < usable; ++i) {
     if (descriptors[i].revents != 0) ready.push_back(pipes_[i - 1].get());
   }
   std::vector<Ended> ended;
@@ -229,6 +233,7 @@ void Driver::poll_pipes(int time_ms) {
     if (!alive) lose(pipe);
   }
   for (Ended& batch : ended) settle(std::move(batch));
+  if (!stuck_.empty()) read_stuck();
 }
 
 void Driver::settle(Ended ended) {
@@ -265,6 +270,39 @@ void Driver::lose(Pipe* pipe) {
   if (pipes_.empty()) lost_at_ = clock_.now();
 }
 
+// No answer in time. A commit that waits for its standbys keeps its server process whether or not we stay, so the
+// connection is kept too, and only a few are replaced: otherwise a standby that hangs would use up all that the server
+// has.
+void Driver::give_up(Pipe* pipe) {
+  for (const auto& statement : pipe->give_up()) {
+    for (Entry& entry : statement->take()) again(std::move(entry));
+  }
+  const auto found = std::ranges::find(pipes_, pipe, [](const auto& each) { return each.get(); });
+  stuck_.push_back(std::move(*found));
+  pipes_.erase(found);
+  if (stuck_.size() <= stuck_max) dialer_.want();
+  if (pipes_.empty()) lost_at_ = clock_.now();
+}
+
+// A stuck connection that has answered is as good as new; one that broke is replaced, if that was put off.
+void Driver::read_stuck() {
+  std::vector<Ended> nobody;
+  for (auto at = stuck_.begin(); at != stuck_.end();) {
+    const bool alive = (*at)->advance(nobody);
+    if (alive && (*at)->under_way() > 0) {
+      ++at;
+      continue;
+    }
+    if (alive && pipes_.size() < options_.connections) {
+      pipes_.push_back(std::move(*at));
+      down_.reset();
+    } else if (stuck_.size() > stuck_max) {
+      dialer_.want();
+    }
+    at = stuck_.erase(at);
+  }
+}
+
 void Driver::again(Entry entry) {
   if (entry.deadline <= clock_.now()) return refuse_now(std::move(entry), late());
   queues_[kind_of(entry.call())].push_front(std::move(entry));
@@ -281,7 +319,7 @@ void Driver::expire() {
   for (const auto& pipe : pipes_) {
     if (pipe->under_way() > 0 && pipe->deadline() <= now) stuck.push_back(pipe.get());
   }
-  for (Pipe* pipe : stuck) lose(pipe);
+  for (Pipe* pipe : stuck) give_up(pipe);
   if (pipes_.empty() && !down_ && now >= lost_at_ + grace) {
     down_ = Error{.code = Code::unavailable, .detail = "PostgreSQL cannot be reached"};
   }

@@ -66,6 +66,8 @@ class Driver {
   [[nodiscard]] Time next_deadline(Time now) const;
   void settle(Ended ended);
   void lose(Pipe* pipe);
+  void give_up(Pipe* pipe);
+  void read_stuck();
   void expire();
   void refuse_now(Entry entry, const Error& error);
   void again(Entry entry);
@@ -79,6 +81,7 @@ class Driver {
   std::array<Queue, kinds> queues_;
   std::size_t next_kind_ = 0;
   std::vector<std::unique_ptr<Pipe>> pipes_;
+  std::vector<std::unique_ptr<Pipe>> stuck_;  // given up, but the server still has them
   std::vector<Waiting> answered_;
   Time lost_at_;               // since when there is no connection
   std::optional<Error> down_;  // why there is none

@@ -70,7 +70,7 @@ bool Pipe::take(Reply reply, std::vector<Ended>& ended) {
       return true;
     case PGRES_PIPELINE_SYNC:
       if (std::exchange(warned_, false) && batch.ending == Ending::durable) batch.ending = Ending::not_durable;
-      ended.push_back(std::move(batch));
+      if (batch.statement != nullptr) ended.push_back(std::move(batch));
       under_way_.pop_front();
       return true;
     case PGRES_FATAL_ERROR:
@@ -87,8 +87,9 @@ bool Pipe::take(Reply reply, std::vector<Ended>& ended) {
 std::vector<std::unique_ptr<Statement>> Pipe::give_up() {
   std::vector<std::unique_ptr<Statement>> statements;
   statements.reserve(under_way_.size());
-  for (Ended& batch : under_way_) statements.push_back(std::move(batch.statement));
-  under_way_.clear();
+  for (Ended& batch : under_way_) {
+    if (batch.statement != nullptr) statements.push_back(std::move(batch.statement));
+  }
   return statements;
 }
 

@@ -53,7 +53,8 @@ class Pipe {
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
   [[nodiscard]] Time deadline() const;  // of the batch that is first in line; there is one
 
-  // What was under way when the connection was lost or given up. Whether it was applied is not known.
+  // Hands out what is under way; whether it was applied is not known. The connection may still be read: it goes on when
+  // the answers have come, which nobody waits for any more.
   std::vector<std::unique_ptr<Statement>> give_up();
 
  private:

@@ -185,6 +185,19 @@ TEST_F(PostgresSync, StandbyThatNeverAnswersGrantsNothing) {
   EXPECT_TRUE(std::holds_alternative<Granted>(*mine));
 }
 
+// A standby that hangs for long does not use up the server's connections, and when it is back all is well.
+TEST_F(PostgresSync, StandbyThatHangsDoesNotUseUpConnections) {
+  open(server_.fresh_database(), Millis{200}, 2);
+  wait_for_standby();
+  for (std::uint64_t i = 0; i < 40; ++i) EXPECT_EQ(said(claim(key_of(i), i + 1)), "unavailable");
+  const std::string connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'semel'";
+  EXPECT_LE(std::stoi(server_.run(connections)), 8);
+  alone();
+  ASSERT_TRUE(soon([&] { return claim(key_of(100), 100).has_value(); }));
+  for (std::uint64_t i = 0; i < 40; ++i) EXPECT_EQ(take(key_of(i), i + 1).number, 1U);
+  EXPECT_LE(std::stoi(server_.run(connections)), 3);
+}
+
 // A replica is refused when the store is opened, and when the primary becomes one; as a primary it is used again.
 TEST_F(PostgresFault, ReplicaIsRefused) {
   PostgresServer server;
