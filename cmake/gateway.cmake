@@ -22,7 +22,7 @@ target_compile_definitions(semel_gateway PRIVATE SEMEL_VERSION="${PROJECT_VERSIO
 file(GLOB cli_sources CONFIGURE_DEPENDS src/cli/*.cc)
 list(FILTER cli_sources EXCLUDE REGEX "/(main|version)\\.cc$")
 add_library(semel_commands STATIC ${cli_sources})
-target_link_libraries(semel_commands PUBLIC semel_gateway Boost::json PRIVATE CLI11::CLI11 semel_compile)
+target_link_libraries(semel_commands PUBLIC semel_gateway semel_postgres Boost::json PRIVATE CLI11::CLI11 semel_compile)
 target_precompile_headers(semel_commands PRIVATE cmake/precompiled.h)
 
 add_executable(semel_cli src/cli/main.cc src/cli/version.cc)

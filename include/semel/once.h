@@ -12,6 +12,7 @@
 
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/endings.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/problem.h>
@@ -76,8 +77,9 @@ using Answer = std::variant<Ran, Replayed, Refused>;
 // May be called from any number of io_contexts. Outlives the calls that it runs.
 class Once {
  public:
-  // `seed` makes the owners of claims; give every process another one.
-  Once(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max = 10'000);
+  // `seed` makes the owners of claims; give every process another one. `endings`, if there are any, wake those who wait
+  // for a key that runs in another process; destroy the store before this.
+  Once(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max = 10'000, Endings* endings = nullptr);
   ~Once();
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -34,5 +36,20 @@ struct EmbeddedOptions {
 // Code::unavailable: the folder cannot be used (another process owns it, permissions). Code::corrupt: it holds damage
 // that must not be papered over; the message names it. Nothing is deleted or repaired silently.
 Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options);
+
+struct PostgresOptions {
+  std::vector<std::string> urls;  // as libpq takes them; several are shards
+  Millis time_max{5'000};         // after which a call that has no answer ends with Code::unavailable
+  std::size_t connections = 2;    // to each server; more make batches smaller
+};
+
+// `postgres://…` A PostgreSQL server that any number of processes share; also by way of PgBouncer in transaction mode.
+// In the library semel::postgres, which needs libpq. The database must have been prepared (see semel/postgres.h).
+//
+// Tells time by the server's clock. `clock` only measures how long an answer takes.
+// While the server cannot be reached, claims end with Code::unavailable at once, and outcomes wait for it until their
+// time is up; nothing has to be restarted when it is back. Destroy it as the embedded store.
+// Code::unavailable: no server, a replica, or a schema that this version does not know; the message says which.
+Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, PostgresOptions options);
 
 }  // namespace semel

@@ -8,7 +8,9 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/stores.h"
 #include "policy/config.h"
+#include <semel/clock.h>
 
 namespace semel {
 namespace {
@@ -24,6 +26,10 @@ int check_config(const std::string& path) {
   for (const Route& route : config->routes) {
     fmt::print("  {} {} -> {}\n", fmt::format("{}", fmt::join(route.methods, ",")), route.path.text,
                config->upstreams[route.upstream].name);
+  }
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  for (const std::string& concern : concerns(config->store, *clock)) {
+    fmt::print(stderr, "{}: warning: store: {}\n", path, concern);
   }
   return 0;
 }

@@ -16,6 +16,7 @@ void add_serve(CLI::App& app, Run& run);
 void add_demo(CLI::App& app, Run& run);
 void add_hammer(CLI::App& app, Run& run);
 void add_check(CLI::App& app, Run& run);
+void add_migrate(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);
 
 }  // namespace semel

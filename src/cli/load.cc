@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/stores.h"
 #include "policy/address.h"
 #include "policy/config.h"
 #include "policy/issue.h"
@@ -57,8 +58,8 @@ std::shared_ptr<const Config> load_config(const std::string& path) {
 }
 
 std::string unsupported(const Config& config) {
-  if (config.store.kind != StoreKind::embedded && config.store.kind != StoreKind::memory) {
-    return "store.url: only embedded: and memory: stores are there in this version";
+  if (!has_store(config.store.kind)) {
+    return "store.url: stores of this kind are not there in this version";
   }
   if (!config.webhooks.empty()) return "[[webhook]]: webhooks are not there in this version";
   if (config.server.tls) return "server.tls: TLS is not there in this version";

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what no
   semel::add_demo(app, run);
   semel::add_hammer(app, run);
   semel::add_check(app, run);
+  semel::add_migrate(app, run);
   semel::add_version(app, run);
   try {
     app.parse(argc, argv);

@@ -2,7 +2,6 @@
 #include "cli/serve.h"
 
 #include <chrono>
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "cli/load.h"
 #include "cli/process.h"
 #include "cli/signals.h"
+#include "cli/stores.h"
 #include "gateway/gateway.h"
 #include "gateway/metrics.h"
 #include "gateway/request_log.h"
@@ -24,23 +24,9 @@
 #include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/store.h>
-#include <semel/stores.h>
 
 namespace semel {
 namespace {
-
-Result<std::unique_ptr<Store>> open_store(const StoreConfig& config, Clock& clock,
-                                          std::shared_ptr<StoreMetrics> metrics) {
-  if (config.kind == StoreKind::memory) return make_memory_store(clock);
-  const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {
-    metrics->batch_writes.add(static_cast<double>(writes));
-    metrics->sync_seconds.add(std::chrono::duration<double>(took).count());
-  };
-  return open_embedded_store(clock, {.path = std::string(embedded_path(config)),
-                                     .free_bytes_min = config.free_bytes_min,
-                                     .cache_bytes = static_cast<std::size_t>(config.cache_bytes),
-                                     .on_commit = count});
-}
 
 // Until every thread has ended; a second signal to stop ends them at once.
 void drain(Gateway& gateway) {
@@ -89,11 +75,12 @@ int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& h
   keep_files_private();
   const std::unique_ptr<Clock> clock = make_system_clock();
   const auto store_metrics = std::make_shared<StoreMetrics>();
-  Result<std::unique_ptr<Store>> store = open_store(config->store, *clock, store_metrics);
+  Result<std::unique_ptr<Store>> store = open_store(*config, *clock, store_metrics);
   if (!store) {
     fmt::print(stderr, "semel: the store cannot be opened: {}\n", store.error().detail);
     return 1;
   }
+  for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   LogSink log(STDOUT_FILENO);
   auto gateway = Gateway::start(config, *std::move(store), *clock, log, random_seed(), store_metrics);
   if (!gateway) {

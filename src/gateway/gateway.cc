@@ -24,6 +24,7 @@
 #include "policy/config.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/endings.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
@@ -36,7 +37,9 @@ constexpr std::size_t sweep_limit = 1'000;  // records a step, so that a sweep n
 
 Gateway::Gateway(std::unique_ptr<Store> store, std::shared_ptr<const StoreMetrics> store_metrics, Clock& clock,
                  std::uint64_t seed, std::size_t waiters_max)
-    : metrics_(std::move(store_metrics)), once_(*store, clock, seed, waiters_max), store_(std::move(store)) {}
+    : metrics_(std::move(store_metrics)),
+      once_(*store, clock, seed, waiters_max, dynamic_cast<Endings*>(store.get())),
+      store_(std::move(store)) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Config>& config,
                                                 std::unique_ptr<Store> store, Clock& clock, LogSink& log,

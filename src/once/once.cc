@@ -18,6 +18,7 @@
 #include "once/waiters.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/endings.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/once.h>
@@ -35,6 +36,7 @@ constexpr int claim_tries = 3;      // a repeated claim finds out what became of
 constexpr int finish_tries = 5;     // an outcome is worth more patience than a claim
 constexpr Millis finish_pause{50};  // doubled after each try
 constexpr Millis retry_after_store{1'000};
+constexpr Millis look_again{1'000};  // where the key may end in another process, and word of it may be lost
 constexpr std::uint16_t status_bad_gateway = 502;
 constexpr std::uint16_t status_no_content = 204;
 
@@ -101,8 +103,11 @@ Task<Outcome> guarded(Probe* probe) {
 
 class Once::Impl {
  public:
-  Impl(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max)
-      : store_(store), clock_(clock), waiters_(clock, waiters_max), next_owner_(seed) {}
+  Impl(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max, Endings* endings)
+      : store_(store), clock_(clock), endings_(endings), waiters_(clock, waiters_max), next_owner_(seed) {
+    if (endings_ == nullptr) return;
+    endings_->watch([this](const Digest& id) { waiters_.wake(Key{.id = id, .scope = {}, .space = {}}); });
+  }
 
   Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe);
 
@@ -116,6 +121,7 @@ class Once::Impl {
 
   Store& store_;
   Clock& clock_;
+  Endings* const endings_;
   Waiters waiters_;
   std::atomic<std::uint64_t> next_owner_;
 };
@@ -152,8 +158,12 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
       co_return Refused{.problem = reject->problem, .retry_after = reject->retry_after, .detail = {}};
     }
     if (const auto* wait = std::get_if<Wait>(&decision)) {
-      const Millis patience = std::min(give_up - clock_.now(), wait->lease_left);
+      Millis patience = std::min(give_up - clock_.now(), wait->lease_left);
       if (place == nullptr || patience <= Millis{0}) co_return still_in_flight();
+      if (endings_ != nullptr) {
+        endings_->expect(key);
+        patience = std::min(patience, look_again);
+      }
       co_await place->pause()->wait(patience);
       continue;
     }
@@ -237,8 +247,8 @@ Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome) {
   co_return finished;
 }
 
-Once::Once(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max)
-    : impl_(std::make_shared<Impl>(store, clock, seed, waiters_max)) {}
+Once::Once(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max, Endings* endings)
+    : impl_(std::make_shared<Impl>(store, clock, seed, waiters_max, endings)) {}
 
 Once::~Once() = default;
 

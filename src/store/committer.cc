@@ -2,11 +2,9 @@
 #include "store/committer.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <expected>
 #include <iterator>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -15,12 +13,12 @@
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
-#include <boost/asio/post.hpp>
 
 #include "store/batch.h"
 #include "store/ledger.h"
 #include "store/recent_writes.h"
 #include "store/store_clock.h"
+#include "store/waiting.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -29,48 +27,6 @@ namespace semel {
 namespace {
 
 constexpr std::size_t calls_max = 1024;  // of a batch that goes on taking more; bounds how long the first one waits
-
-// The callers on one executor, woken by one post. If it is destroyed unrun (its io_context is going away), the handlers
-// take their coroutines with them.
-class Wake {
- public:
-  explicit Wake(Executor executor) : executor_(std::move(executor)) {}
-
-  void add(Committer::Waiting waiting) { callers_.push_back(std::move(waiting)); }
-  [[nodiscard]] const Executor& executor() const { return executor_; }
-
-  // A caller may destroy its io_context as soon as it has its answer, so this thread must be done with post() first.
-  static void post(Wake wake) {
-    const Executor executor = wake.executor_;
-    const std::shared_ptr<std::atomic<bool>> posted = wake.posted_;
-    boost::asio::post(executor, std::move(wake));
-    posted->store(true);
-    posted->notify_one();
-  }
-
-  void operator()() {
-    posted_->wait(false);
-    for (Committer::Waiting& caller : callers_) std::move(caller.resume)();
-  }
-
- private:
-  Executor executor_;
-  std::vector<Committer::Waiting> callers_;
-  std::shared_ptr<std::atomic<bool>> posted_ = std::make_shared<std::atomic<bool>>(false);
-};
-
-// One post per io_context: its thread is interrupted once per batch, not once per call.
-void wake(std::vector<Committer::Waiting>& batch) {
-  std::vector<Wake> wakes;
-  for (Committer::Waiting& waiting : batch) {
-    const Executor executor = waiting.work.get_executor();
-    auto found = std::ranges::find(wakes, executor, &Wake::executor);
-    if (found == wakes.end()) found = wakes.insert(found, Wake(executor));
-    found->add(std::move(waiting));
-  }
-  batch.clear();
-  for (Wake& each : wakes) Wake::post(std::move(each));
-}
 
 }  // namespace
 
@@ -87,7 +43,7 @@ Committer::~Committer() {
 }
 
 Task<void> Committer::submit(Call& call) {
-  auto start = [this, &call](Handler handler) {
+  auto start = [this, &call](AnswerHandler handler) {
     boost::asio::executor_work_guard<Executor> work(boost::asio::get_associated_executor(handler));
     bool wanted = false;
     {
@@ -97,7 +53,7 @@ Task<void> Committer::submit(Call& call) {
     }
     if (wanted) wake_.notify_one();
   };
-  return boost::asio::async_initiate<const Token&, void()>(std::move(start), Token{});
+  return boost::asio::async_initiate<const AnswerToken&, void()>(std::move(start), AnswerToken{});
 }
 
 void Committer::serve() {

@@ -12,30 +12,17 @@
 #include <thread>
 #include <vector>
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include "store/batch.h"
 #include "store/ledger.h"
 #include "store/recent_writes.h"
 #include "store/store_clock.h"
+#include "store/waiting.h"
 #include <semel/async.h>
 
 namespace semel {
 
 class Committer {
  public:
-  using Token = boost::asio::use_awaitable_t<Executor>;
-  using Handler = boost::asio::async_result<Token, void()>::handler_type;
-
-  // A call, and who is to be resumed when it has been answered.
-  struct Waiting {
-    Call* call;
-    Handler resume;
-    boost::asio::executor_work_guard<Executor> work;  // keeps the caller's io_context running
-  };
-
   Committer(Ledger& ledger, RecentWrites& recent, const StoreClock& clock);
   // Ends the batch that is under way; calls that still wait are answered with Code::unavailable.
   ~Committer();

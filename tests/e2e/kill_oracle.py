@@ -49,17 +49,17 @@ wait_max = "2s"
 
 
 class Load:
-    """Clients that go on until they are told to stop."""
+    """Clients that go on until they are told to stop, shared out over the gateways at `addresses`."""
 
-    def __init__(self, address, journal, seed, clients):
-        self.address = address
+    def __init__(self, addresses, journal, seed, clients):
         self.journal = journal
         self.lock = threading.Lock()
         self.recent = collections.deque(maxlen=40)
         self.operations = set()
         self.number = 0
         self.stopped = threading.Event()
-        self.threads = [threading.Thread(target=self.run, args=(random.Random(f"{seed}-{i}"),), daemon=True)
+        self.threads = [threading.Thread(target=self.run, daemon=True,
+                                         args=(random.Random(f"{seed}-{i}"), addresses[i % len(addresses)]))
                         for i in range(clients)]
 
     def start(self):
@@ -91,8 +91,8 @@ class Load:
             self.operations.add(operation)
             return operation
 
-    def run(self, chance):
-        caller = callers.Caller(self.address, self.journal)
+    def run(self, chance, address):
+        caller = callers.Caller(address, self.journal)
         while not self.stopped.is_set():
             operation = self.pick(chance)
             extra = [("X-Delay-Ms", str(chance.choice([0, 0, 0, 5, 20, 60])))]
@@ -137,7 +137,7 @@ def run(options, folder):
     journal = callers.Journal(folder / "calls.jsonl")
     recorder = origin.Origin(port, folder / "origin.jsonl")
     semel = gateway.Gateway(options.binary, CONFIG, folder=folder, upstream=f"127.0.0.1:{port}")
-    load = Load(semel.address, journal, options.seed, options.clients)
+    load = Load([semel.address], journal, options.seed, options.clients)
     try:
         semel.start()
         load.start()

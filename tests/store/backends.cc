@@ -13,6 +13,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef SEMEL_HAS_POSTGRES
+#include "support/pgbouncer.h"
+#include "support/postgres_server.h"
+#endif
 #include <semel/stores.h>
 
 namespace semel::test {
@@ -50,6 +54,27 @@ class Folder : public Place {
   std::filesystem::path path_;
 };
 
+#ifdef SEMEL_HAS_POSTGRES
+
+// The database of the program's own server, emptied.
+class Database : public Place {
+ public:
+  explicit Database(std::string url) : url_(std::move(url)) { PostgresServer::shared().run("TRUNCATE semel.keys"); }
+
+  std::unique_ptr<Store> open(Clock& clock) override {
+    PostgresOptions options;
+    options.urls = {url_};
+    Result<std::unique_ptr<Store>> store = open_postgres_store(clock, options);
+    if (!store) throw std::runtime_error("the PostgreSQL store does not open: " + store.error().detail);
+    return std::move(*store);
+  }
+
+ private:
+  std::string url_;
+};
+
+#endif
+
 }  // namespace
 
 void PrintTo(const Backend& backend, std::ostream* out) {
@@ -57,12 +82,19 @@ void PrintTo(const Backend& backend, std::ostream* out) {
 }
 
 std::vector<Backend> all_backends() {
-  return {
+  std::vector<Backend> all{
       {"memory", Timing::turned, Memory::forgets, [] { return std::make_unique<NoPlace>(); }},
       // The same store on a clock that cannot be turned: keeps the waiting form of the tests honest.
       {"memory_in_real_time", Timing::real, Memory::forgets, [] { return std::make_unique<NoPlace>(); }},
       {"embedded", Timing::turned, Memory::keeps, [] { return std::make_unique<Folder>(); }},
   };
+#ifdef SEMEL_HAS_POSTGRES
+  all.push_back({"postgres", Timing::real, Memory::keeps,
+                 [] { return std::make_unique<Database>(PostgresServer::shared().url()); }});
+  all.push_back({"postgres_by_pgbouncer", Timing::real, Memory::keeps,
+                 [] { return std::make_unique<Database>(PgBouncer::shared().url()); }});
+#endif
+  return all;
 }
 
 std::vector<Backend> backends_with(Timing timing) {

@@ -1,0 +1,17 @@
+# The PostgreSQL store: a library of its own, so that those who do not want it need no libpq. It has no other part, so
+# without it the target is empty and whoever links it goes on.
+if(SEMEL_POSTGRES)
+  pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq)
+  file(GLOB postgres_sources CONFIGURE_DEPENDS src/store/postgres_*.cc)
+  add_library(semel_postgres ${postgres_sources})
+  target_include_directories(semel_postgres PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(semel_postgres PUBLIC semel PRIVATE PkgConfig::libpq $<BUILD_INTERFACE:semel_compile>)
+  target_compile_definitions(semel_postgres INTERFACE SEMEL_HAS_POSTGRES)
+  target_precompile_headers(semel_postgres PRIVATE cmake/precompiled.h)
+else()
+  add_library(semel_postgres INTERFACE)
+  target_link_libraries(semel_postgres INTERFACE semel)
+endif()
+set_target_properties(semel_postgres PROPERTIES EXPORT_NAME postgres)
+add_library(semel::postgres ALIAS semel_postgres)
+install(TARGETS semel_postgres EXPORT semel-targets)

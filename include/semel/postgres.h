@@ -1,0 +1,34 @@
+// Preparing a database for `postgres://` stores (see open_postgres_store in stores.h). What `semel migrate` does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel {
+
+// Versions of the schema; 0 is none.
+struct Migrated {
+  int from = 0;
+  int to = 0;
+};
+
+// Creates the schema `semel` in the database at `url`, or upgrades it, in one transaction. Does nothing where it is up
+// to date. Needs the right to create; a gateway needs only the rights that docs/postgres.md names.
+Result<Migrated> migrate_postgres(Clock& clock, const std::string& url);
+
+// Records in each database, all of which have the schema, that they share out the keys of one store. Does nothing where
+// that is so already. Code::invalid: one of them holds keys that have not expired, or a gateway uses it: they would be
+// looked for elsewhere afterwards.
+Result<void> join_postgres_shards(Clock& clock, const std::vector<std::string>& urls);
+
+// The same as SQL, for those who let nobody else change their database.
+std::string postgres_schema_sql();
+
+// What is set on the server at `url` so that it can lose what it acknowledged, one sentence each; empty is good.
+// Code::unavailable: it cannot be asked, is a replica, or its schema is not one that this version knows.
+Result<std::vector<std::string>> inspect_postgres(Clock& clock, const std::string& url);
+
+}  // namespace semel

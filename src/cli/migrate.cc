@@ -1,0 +1,93 @@
+// `semel migrate`: prepares the database of a PostgreSQL store, or brings it up to date.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#ifdef SEMEL_HAS_POSTGRES
+#include "cli/load.h"
+#include "policy/config.h"
+#include "policy/secret.h"
+#include <semel/clock.h>
+#include <semel/postgres.h>
+#include <semel/result.h>
+#endif
+
+namespace semel {
+namespace {
+
+struct MigrateOptions {
+  std::string config;
+  std::vector<std::string> urls;
+  bool print_sql = false;
+};
+
+#ifdef SEMEL_HAS_POSTGRES
+
+int migrate_each(const std::vector<std::string>& urls) {
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  int status = 0;
+  for (const std::string& url : urls) {
+    const Result<Migrated> migrated = migrate_postgres(*clock, url);
+    if (!migrated) {
+      fmt::print(stderr, "semel: {}\n", migrated.error().detail);
+      status = 1;
+    } else if (migrated->from == migrated->to) {
+      fmt::print("the schema is up to date (version {})\n", migrated->to);
+    } else {
+      fmt::print("the schema went from version {} to version {}\n", migrated->from, migrated->to);
+    }
+  }
+  if (status != 0) return status;
+  const Result<void> joined = join_postgres_shards(*clock, urls);
+  if (!joined) fmt::print(stderr, "semel: {}\n", joined.error().detail);
+  return joined ? 0 : 1;
+}
+
+int migrate(const MigrateOptions& options) {
+  if (options.print_sql) {
+    fmt::print("{}", postgres_schema_sql());
+    return 0;
+  }
+  if (!options.urls.empty()) return migrate_each(options.urls);
+  const auto config = load_config(options.config);
+  if (config == nullptr) return 1;
+  if (config->store.kind != StoreKind::postgres) {
+    fmt::print(stderr, "semel: store.url is not a PostgreSQL store; there is nothing to migrate\n");
+    return 1;
+  }
+  std::vector<std::string> urls;
+  for (const Secret& url : config->store.urls) urls.push_back(url.reveal());
+  return migrate_each(urls);
+}
+
+#else
+
+int migrate(const MigrateOptions&) {
+  fmt::print(stderr, "semel: this build has no PostgreSQL store\n");
+  return 1;
+}
+
+#endif
+
+}  // namespace
+
+void add_migrate(CLI::App& app, Run& run) {
+  auto options = std::make_shared<MigrateOptions>();
+  CLI::App* command = app.add_subcommand("migrate", "Create or upgrade the schema of a PostgreSQL store");
+  CLI::Option* file =
+      command->add_option("-c,--config", options->config, "Configuration file whose store.url is meant");
+  CLI::Option* url = command->add_option(
+      "--url", options->urls, "Address of the database, or of each shard; a password is better left to .pgpass");
+  CLI::Option* print = command->add_flag("--print-sql", options->print_sql, "Print the SQL and change nothing");
+  file->excludes(url);
+  print->excludes(file)->excludes(url);
+  command->require_option(1);
+  command->callback([options, &run] { run = [options] { return migrate(*options); }; });
+}
+
+}  // namespace semel

@@ -1,0 +1,26 @@
+// The store that a configuration names.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gateway/metrics.h"
+#include "policy/config.h"
+#include <semel/clock.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel {
+
+// Whether this build has stores of that kind.
+bool has_store(StoreKind kind);
+
+// `metrics` counts what the store tells of itself, if it is one that tells.
+Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock, std::shared_ptr<StoreMetrics> metrics);
+
+// What an operator should know about a store on a server: settings by which it can lose what it acknowledged, or why it
+// cannot be asked. One sentence each; never holds an address.
+std::vector<std::string> concerns(const StoreConfig& store, Clock& clock);
+
+}  // namespace semel

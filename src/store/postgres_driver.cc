@@ -1,0 +1,336 @@
+// The loop of the driver's thread: take in, send, wait, read, give up what took too long, wake who was answered.
+#include "store/postgres_driver.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <sys/eventfd.h>
+#include <sys/poll.h>
+#include <unistd.h>
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+
+#include "core/check.h"
+#include "store/batch.h"
+#include "store/postgres_connection.h"
+#include "store/postgres_failure.h"
+#include "store/postgres_pipe.h"
+#include "store/postgres_statement.h"
+#include "store/waiting.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::postgres {
+namespace {
+
+constexpr std::size_t depth = 1;         // batches under way on a connection: more would only make them smaller
+constexpr std::size_t depth_alone = 16;  // of calls that go alone
+constexpr std::size_t stuck_max = 4;     // connections that are replaced while the server sits on them
+constexpr Millis grace{500};             // for a connection to come back before claims are refused
+constexpr Millis patience_max{300};      // for a lock, of a batch
+constexpr Millis patience_alone_max{1'000};
+constexpr Millis dial_max{2'000};  // so that ending does not wait for long
+
+Millis patience_of(const DriverOptions& options, Company company) {
+  return company == Company::any ? std::min(options.time_max / 10, patience_max)
+                                 : std::min(options.time_max / 4, patience_alone_max);
+}
+
+// Whether the caller is better served by a quick refusal than by waiting for the server to come back. An outcome is
+// not: what it tells of has happened.
+bool impatient(const Call& call) {
+  return std::holds_alternative<ClaimCall>(call.request) || std::holds_alternative<SweepCall>(call.request);
+}
+
+Error late() {
+  return {.code = Code::unavailable, .detail = "PostgreSQL did not answer in time; the call may have been applied"};
+}
+
+}  // namespace
+
+Driver::Driver(const Clock& clock, DriverOptions options)
+    : clock_(clock),
+      options_(std::move(options)),
+      wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      dialer_(clock, options_.url, std::min(options_.time_max, dial_max),
+              [this](Result<Connection> connection) { deliver(std::move(connection)); }) {
+  check(wake_fd_ >= 0, "there is a descriptor left");
+}
+
+Driver::~Driver() {
+  {
+    const std::scoped_lock lock(mutex_);
+    closing_ = true;
+  }
+  signal();
+  if (thread_.joinable()) thread_.join();
+  close(wake_fd_);
+}
+
+Result<void> Driver::start() {
+  Result<Connection> first = dialer_.dial();
+  if (!first) return std::unexpected(std::move(first.error()));
+  pipes_.push_back(std::make_unique<Pipe>(*std::move(first)));
+  for (std::size_t i = 1; i < options_.connections; ++i) dialer_.want();
+  thread_ = std::thread([this] { serve(); });
+  return {};
+}
+
+Task<void> Driver::submit(Call& call) {
+  auto start = [this, &call](AnswerHandler handler) {
+    boost::asio::executor_work_guard<Executor> work(boost::asio::get_associated_executor(handler));
+    auto waiting = std::make_unique<Waiting>(&call, std::move(handler), std::move(work));
+    Entry entry{.waiting = std::move(waiting), .deadline = clock_.now() + options_.time_max, .company = Company::any};
+    bool wanted = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      incoming_.push_back(std::move(entry));
+      wanted = std::exchange(sleeping_, false);
+    }
+    if (wanted) signal();
+  };
+  return boost::asio::async_initiate<const AnswerToken&, void()>(std::move(start), AnswerToken{});
+}
+
+void Driver::deliver(Result<Connection> connection) {
+  bool wanted = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    dialed_.push_back(std::move(connection));
+    wanted = std::exchange(sleeping_, false);
+  }
+  if (wanted) signal();
+}
+
+void Driver::signal() const {
+  const std::uint64_t one = 1;
+  (void)!write(wake_fd_, &one, sizeof(one));  // a full counter wakes as well
+}
+
+void Driver::serve() {
+  bool closing = false;
+  while (!closing) {
+    take_in();
+    expire();
+    send();
+    wake(answered_);
+    wait();
+    const std::scoped_lock lock(mutex_);
+    closing = closing_;
+  }
+  take_in();
+  const Error closed{.code = Code::unavailable, .detail = "the store was closed; the call may have been applied"};
+  for (const auto& pipe : pipes_) {
+    for (const auto& statement : pipe->give_up()) {
+      for (Entry& entry : statement->take()) refuse_now(std::move(entry), closed);
+    }
+  }
+  for (Queue& queue : queues_) {
+    for (Entry& entry : queue) refuse_now(std::move(entry), closed);
+    queue.clear();
+  }
+  wake(answered_);
+}
+
+void Driver::take_in() {
+  std::vector<Entry> calls;
+  std::vector<Result<Connection>> dialed;
+  {
+    const std::scoped_lock lock(mutex_);
+    sleeping_ = false;
+    std::swap(calls, incoming_);
+    std::swap(dialed, dialed_);
+  }
+  for (Entry& entry : calls) queues_[kind_of(entry.call())].push_back(std::move(entry));
+  for (Result<Connection>& connection : dialed) {
+    if (connection && pipes_.size() >= options_.connections) continue;  // one that was stuck has come back meanwhile
+    if (connection) {
+      pipes_.push_back(std::make_unique<Pipe>(*std::move(connection)));
+      down_.reset();
+    } else if (pipes_.empty()) {
+      down_ = std::move(connection.error());
+    }
+  }
+}
+
+// The connection with the least to do, if it has room for what is next.
+Pipe* Driver::pipe_for(const Entry& next) {
+  if (pipes_.empty()) return nullptr;
+  Pipe* const idlest = std::ranges::min_element(pipes_, {}, [](const auto& pipe) { return pipe->under_way(); })->get();
+  return idlest->under_way() < (next.company == Company::alone ? depth_alone : depth) ? idlest : nullptr;
+}
+
+void Driver::send() {
+  for (std::size_t empty = 0; empty < kinds;) {
+    Queue& queue = queues_[next_kind_];
+    next_kind_ = (next_kind_ + 1) % kinds;
+    Pipe* const pipe = queue.empty() ? nullptr : pipe_for(queue.front());
+    if (pipe == nullptr) {
+      ++empty;
+      continue;
+    }
+    empty = 0;
+    const Millis patience = patience_of(options_, queue.front().company);
+    if (!pipe->send(std::make_unique<Statement>(queue), patience)) lose(pipe);
+  }
+}
+
+Time Driver::next_deadline(Time now) const {
+  Time next = now + Millis{1'000};
+  for (const Queue& queue : queues_) {
+    if (!queue.empty()) next = std::min(next, queue.front().deadline);
+  }
+  for (const auto& pipe : pipes_) {
+    if (pipe->under_way() > 0) next = std::min(next, pipe->deadline());
+  }
+  if (pipes_.empty() && !down_) next = std::min(next, lost_at_ + grace);
+  return next;
+}
+
+void Driver::wait() {
+  const Time now = clock_.now();
+  Millis time = std::max(next_deadline(now) - now, Millis{0});
+  {
+    const std::scoped_lock lock(mutex_);
+    sleeping_ = incoming_.empty() && dialed_.empty() && !closing_;
+    if (!sleeping_) time = Millis{0};
+  }
+  poll_pipes(static_cast<int>(time.count()));
+}
+
+void Driver::poll_pipes(int time_ms) {
+  std::vector<pollfd> descriptors{{.fd = wake_fd_, .events = POLLIN, .revents = 0}};
+  for (const auto& pipe : pipes_) {
+    const auto events = static_cast<short>(pipe->unsent() ? POLLIN | POLLOUT : POLLIN);
+    descriptors.push_back({.fd = pipe->socket(), .events = events, .revents = 0});
+  }
+  const std::size_t usable = descriptors.size();
+  for (const auto& pipe : stuck_) descriptors.push_back({.fd = pipe->socket(), .events = POLLIN, .revents = 0});
+  if (poll(descriptors.data(), descriptors.size(), time_ms) <= 0) return;
+  if (descriptors.front().revents != 0) {
+    std::uint64_t count = 0;
+    (void)!read(wake_fd_, &count, sizeof(count));
+  }
+  std::vector<Pipe*> ready;
+  for (std::size_t i = 1; i < usable; ++i) {
+    if (descriptors[i].revents != 0) ready.push_back(pipes_[i - 1].get());
+  }
+  std::vector<Ended> ended;
+  for (Pipe* pipe : ready) {
+    const bool alive = pipe->advance(ended);
+    if (!alive) lose(pipe);
+  }
+  for (Ended& batch : ended) settle(std::move(batch));
+  if (!stuck_.empty()) read_stuck();
+}
+
+void Driver::settle(Ended ended) {
+  if (ended.ending == Ending::durable) {
+    Statement::Outcome outcome = ended.statement->read(ended.reply.get());
+    for (Waiting& waiting : outcome.answered) answered_.push_back(std::move(waiting));
+    for (Entry& entry : outcome.again) again(std::move(entry));
+    if (!outcome.waited.empty() && options_.waited) options_.waited(outcome.waited);
+    return;
+  }
+  const Remedy remedy = ended.ending == Ending::failed ? remedy_for(ended.state) : Remedy::reconnect;
+  const bool single = ended.statement->rows() == 1;
+  if (ended.ending == Ending::failed && remedy == Remedy::reconnect) {
+    while (!pipes_.empty()) lose(pipes_.front().get());
+    down_ = refusal(ended.state, ended.message);
+  }
+  for (Entry& entry : ended.statement->take()) {
+    if (remedy == Remedy::refuse || (remedy == Remedy::split && single)) {
+      refuse_now(std::move(entry), refusal(ended.state, ended.message));
+      continue;
+    }
+    if (remedy != Remedy::reconnect) entry.company = Company::alone;
+    again(std::move(entry));
+  }
+}
+
+// What was under way goes again over another connection, while there is time.
+void Driver::lose(Pipe* pipe) {
+  for (const auto& statement : pipe->give_up()) {
+    for (Entry& entry : statement->take()) again(std::move(entry));
+  }
+  std::erase_if(pipes_, [&](const auto& each) { return each.get() == pipe; });
+  dialer_.want();
+  if (pipes_.empty()) lost_at_ = clock_.now();
+}
+
+// No answer in time. A commit that waits for its standbys keeps its server process whether or not we stay, so the
+// connection is kept too, and only a few are replaced: otherwise a standby that hangs would use up all that the server
+// has.
+void Driver::give_up(Pipe* pipe) {
+  for (const auto& statement : pipe->give_up()) {
+    for (Entry& entry : statement->take()) again(std::move(entry));
+  }
+  const auto found = std::ranges::find(pipes_, pipe, [](const auto& each) { return each.get(); });
+  stuck_.push_back(std::move(*found));
+  pipes_.erase(found);
+  if (stuck_.size() <= stuck_max) dialer_.want();
+  if (pipes_.empty()) lost_at_ = clock_.now();
+}
+
+// A stuck connection that has answered is as good as new; one that broke is replaced, if that was put off.
+void Driver::read_stuck() {
+  std::vector<Ended> nobody;
+  for (auto at = stuck_.begin(); at != stuck_.end();) {
+    const bool alive = (*at)->advance(nobody);
+    if (alive && (*at)->under_way() > 0) {
+      ++at;
+      continue;
+    }
+    if (alive && pipes_.size() < options_.connections) {
+      pipes_.push_back(std::move(*at));
+      down_.reset();
+    } else if (stuck_.size() > stuck_max) {
+      dialer_.want();
+    }
+    at = stuck_.erase(at);
+  }
+}
+
+void Driver::again(Entry entry) {
+  if (entry.deadline <= clock_.now()) return refuse_now(std::move(entry), late());
+  queues_[kind_of(entry.call())].push_front(std::move(entry));
+}
+
+void Driver::refuse_now(Entry entry, const Error& error) {
+  refuse(entry.call(), error);
+  answered_.push_back(std::move(*entry.waiting));
+}
+
+void Driver::expire() {
+  const Time now = clock_.now();
+  std::vector<Pipe*> stuck;
+  for (const auto& pipe : pipes_) {
+    if (pipe->under_way() > 0 && pipe->deadline() <= now) stuck.push_back(pipe.get());
+  }
+  for (Pipe* pipe : stuck) give_up(pipe);
+  if (pipes_.empty() && !down_ && now >= lost_at_ + grace) {
+    down_ = Error{.code = Code::unavailable, .detail = "PostgreSQL cannot be reached"};
+  }
+  for (Queue& queue : queues_) {
+    const bool refused = pipes_.empty() && down_ && !queue.empty() && impatient(queue.front().call());
+    while (!queue.empty() && (refused || queue.front().deadline <= now)) {
+      Entry entry = std::move(queue.front());
+      queue.pop_front();
+      refuse_now(std::move(entry), refused ? *down_ : late());
+    }
+  }
+}
+
+}  // namespace semel::postgres

@@ -1,0 +1,99 @@
+// The driver: one thread that gathers the calls of all threads into batches and keeps a few connections busy with them.
+//
+//   callers (any io_context) ──submit()──▶ queue per kind of call ──▶ Statement ──▶ Pipe (connection) ──▶ server
+//                                               ▲                                        │
+//                                               └── not settled, connection lost ────────┘
+//
+// A call that finds a connection idle goes at once; while all are busy, calls gather. Every call may be repeated, since
+// it carries its owner or its fence: a call whose answer was lost with its connection goes again over the next one, and
+// the row itself says what became of it. A call is answered within its time; after that nobody knows whether it was
+// applied. Nothing is ever cancelled on the server: a commit that waits for its standbys would then pass for one that
+// they have.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "store/batch.h"
+#include "store/postgres_connection.h"
+#include "store/postgres_dialer.h"
+#include "store/postgres_pipe.h"
+#include "store/postgres_statement.h"
+#include "store/waiting.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/result.h>
+
+namespace semel::postgres {
+
+struct DriverOptions {
+  std::string url;
+  Millis time_max{5'000};                                    // of a call
+  std::size_t connections = 2;                               // at most
+  std::function<void(const std::vector<Digest>&)> waited{};  // told of keys that ended and are waited for elsewhere
+};
+
+class Driver {
+ public:
+  Driver(const Clock& clock, DriverOptions options);
+  // Calls that are under way are answered with Code::unavailable.
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  // Makes the first connection and starts. To be called once, before submit().
+  Result<void> start();
+
+  // Completes, on the caller's executor, when the call has been answered. `call` must live until then.
+  Task<void> submit(Call& call);
+
+ private:
+  void serve();
+  void take_in();
+  void deliver(Result<Connection> connection);
+  void send();
+  Pipe* pipe_for(const Entry& next);
+  void wait();
+  void poll_pipes(int time_ms);
+  [[nodiscard]] Time next_deadline(Time now) const;
+  void settle(Ended ended);
+  void lose(Pipe* pipe);
+  void give_up(Pipe* pipe);
+  void read_stuck();
+  void expire();
+  void refuse_now(Entry entry, const Error& error);
+  void again(Entry entry);
+  void signal() const;
+
+  const Clock& clock_;
+  const DriverOptions options_;
+  const int wake_fd_;
+
+  // Of the driver's thread alone.
+  std::array<Queue, kinds> queues_;
+  std::size_t next_kind_ = 0;
+  std::vector<std::unique_ptr<Pipe>> pipes_;
+  std::vector<std::unique_ptr<Pipe>> stuck_;  // given up, but the server still has them
+  std::vector<Waiting> answered_;
+  Time lost_at_;               // since when there is no connection
+  std::optional<Error> down_;  // why there is none
+
+  std::mutex mutex_;
+  std::vector<Entry> incoming_;
+  std::vector<Result<Connection>> dialed_;
+  bool sleeping_ = false;
+  bool closing_ = false;
+
+  Dialer dialer_;
+  std::thread thread_;
+};
+
+}  // namespace semel::postgres

@@ -1,0 +1,32 @@
+// What kind of server is at the other end: may claims be kept there, and what should its operator know?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <libpq-fe.h>
+
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::postgres {
+
+struct Server {
+  bool replica = false;
+  std::uint32_t timeline = 0;  // grows with every failover
+  int schema_version = 0;      // 0: there is no schema
+  std::string name;            // of the database among its shards
+};
+
+// Asks over a connection that is idle.
+Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max);
+
+// Refuses a server that must not be used: a replica, a primary that another has replaced since (its timeline is older
+// than one seen before), a schema that this version does not know.
+Result<void> admit(const Server& server, std::uint32_t timeline_seen);
+
+// What is set so that an acknowledged write can be lost: fsync, synchronous_commit, asynchronous replication.
+Result<std::vector<std::string>> dangers(const Clock& clock, PGconn* connection, Millis time_max);
+
+}  // namespace semel::postgres

@@ -1,0 +1,34 @@
+// The SQL of the PostgreSQL store, as text: what `semel migrate` runs, and the few statements that a gateway sends.
+//
+// The work is done by functions in the schema `semel`, one per call of the store, each over arrays: a batch is one
+// statement and one round trip. Their plans are kept by the server, so a pooler that hands out another connection every
+// time costs no planning; and each statement inside one sees what was committed before it began, so a claim that lost a
+// race learns in the same round trip who won. A function's name ends in the version of the schema that brought it: an
+// upgrade adds new ones beside the old, and gateways of both versions go on.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace semel::postgres {
+
+struct Migration {
+  int version;
+  std::string_view sql;  // creates what this version adds; runs in one transaction
+};
+
+// In order, from version 1 on.
+std::span<const Migration> migrations();
+
+// What this gateway can work with.
+inline constexpr int schema_version_min = 1;
+inline constexpr int schema_version_max = 1;
+
+// Binary parameters and results; see postgres_schema_1.cc for what each takes and gives.
+inline constexpr const char* claim_sql = "SELECT * FROM semel.claim_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)";
+inline constexpr const char* complete_sql = "SELECT * FROM semel.complete_1($1,$2,$3,$4,$5)";
+inline constexpr const char* release_sql = "SELECT * FROM semel.release_1($1,$2,$3,$4)";
+inline constexpr const char* renew_sql = "SELECT * FROM semel.renew_1($1,$2,$3,$4,$5)";
+inline constexpr const char* sweep_sql = "SELECT semel.sweep_1($1)";
+
+}  // namespace semel::postgres

@@ -1,0 +1,59 @@
+#include "store/waiting.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/post.hpp>
+
+#include <semel/async.h>
+
+namespace semel {
+namespace {
+
+// The callers on one executor, woken by one post. If it is destroyed unrun (its io_context is going away), the handlers
+// take their coroutines with them.
+class Wake {
+ public:
+  explicit Wake(Executor executor) : executor_(std::move(executor)) {}
+
+  void add(Waiting waiting) { callers_.push_back(std::move(waiting)); }
+  [[nodiscard]] const Executor& executor() const { return executor_; }
+
+  // A caller may destroy its io_context as soon as it has its answer, so this thread must be done with post() first.
+  static void post(Wake wake) {
+    const Executor executor = wake.executor_;
+    const std::shared_ptr<std::atomic<bool>> posted = wake.posted_;
+    boost::asio::post(executor, std::move(wake));
+    posted->store(true);
+    posted->notify_one();
+  }
+
+  void operator()() {
+    posted_->wait(false);
+    for (Waiting& caller : callers_) std::move(caller.resume)();
+  }
+
+ private:
+  Executor executor_;
+  std::vector<Waiting> callers_;
+  std::shared_ptr<std::atomic<bool>> posted_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+}  // namespace
+
+void wake(std::vector<Waiting>& batch) {
+  std::vector<Wake> wakes;
+  for (Waiting& waiting : batch) {
+    const Executor executor = waiting.work.get_executor();
+    auto found = std::ranges::find(wakes, executor, &Wake::executor);
+    if (found == wakes.end()) found = wakes.insert(found, Wake(executor));
+    found->add(std::move(waiting));
+  }
+  batch.clear();
+  for (Wake& each : wakes) Wake::post(std::move(each));
+}
+
+}  // namespace semel

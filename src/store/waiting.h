@@ -1,0 +1,31 @@
+// A call of a store, and the coroutine that waits for its answer.
+//
+// The call lives in the frame of that coroutine, and the frame belongs to the handler: neither can vanish while a
+// thread of the store works on it.
+#pragma once
+
+#include <vector>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "store/batch.h"
+#include <semel/async.h>
+
+namespace semel {
+
+using AnswerToken = boost::asio::use_awaitable_t<Executor>;
+using AnswerHandler = boost::asio::async_result<AnswerToken, void()>::handler_type;
+
+struct Waiting {
+  Call* call;
+  AnswerHandler resume;
+  boost::asio::executor_work_guard<Executor> work;  // keeps the caller's io_context running
+};
+
+// Resumes everybody in `batch`, each on the executor it called from, and empties it. One post per io_context: its
+// thread is interrupted once per batch, not once per call.
+void wake(std::vector<Waiting>& batch);
+
+}  // namespace semel

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Several gateways on one PostgreSQL server, as clients see them. --binary SEMEL"""
+import json
+import socket
+import subprocess
+import threading
+import time
+
+import gateway
+import harness
+import postgres
+from harness import keyed
+
+CONFIG = harness.CONFIG.replace("embedded:$data", "$store") + harness.ROUTE
+WAITING = CONFIG + 'in_flight = "wait"\nwait_max = "8s"\n'
+
+
+class Balancer:
+    """Passes connections on to the addresses in turn."""
+
+    def __init__(self, addresses):
+        self.addresses = addresses
+        self.listener = socket.create_server((gateway.HOST, 0), backlog=512)
+        self.url = "http://%s:%d" % self.listener.getsockname()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        for number in range(1 << 30):
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self.addresses[number % len(self.addresses)])
+            for source, sink in ((client, server), (server, client)):
+                threading.Thread(target=self.pump, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def pump(source, sink):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+        except OSError:
+            pass
+        for sock in (source, sink):
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self):
+        self.listener.close()
+
+
+class Nodes(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = postgres.Server(cls.binary)
+        cls.addClassCleanup(cls.server.close)
+
+    def node(self, config=CONFIG, **values):
+        return self.gateway(config, store=self.server.url, **values).start()
+
+    def test_one_effect_per_key_under_the_hammer(self):
+        """25 duplicates of each key at once, shared out over two gateways: the API acts once for each."""
+        api = subprocess.Popen([self.binary, "demo", "--without", "--port", "0"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(api.communicate)
+        self.addCleanup(api.kill)
+        line = next(text for text in api.stdout if "http://127.0.0.1:" in text)
+        upstream = line.split("http://")[1].split()[0]
+        nodes = [gateway.Gateway(self.binary, CONFIG, store=self.server.url, upstream=upstream) for _ in range(2)]
+        for node in nodes:
+            self.addCleanup(node.close)
+            node.start()
+        balancer = Balancer([node.address for node in nodes])
+        self.addCleanup(balancer.close)
+        done = subprocess.run([self.binary, "hammer", balancer.url + "/v1/payments", "--keys", "100", "--duplicates", "25",
+                               "--wrong-body", "10", "--cut", "10", "--json", "--header", "Authorization: alice",
+                               "--effects", f"http://{upstream}/effects"],
+                              capture_output=True, text=True, timeout=200, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(json.loads(done.stdout)["effects"], {"before": 0, "after": 100})
+        self.assertEqual(self.server.run("SELECT count(*) FROM semel.keys WHERE fence > 1"), "0")
+
+    def test_an_answer_of_one_node_is_replayed_by_the_other(self):
+        """Status, fields and bytes are those of the first answer."""
+        first, second = self.node(), self.node()
+        self.answer_all(status=201, body=lambda _: b'{"paid": true}', fields=[("Content-Type", "application/json")])
+        one = first.ask("POST", "/v1/pay", keyed("k1"), b"{}")
+        two = second.ask("POST", "/v1/pay", keyed("k1"), b"{}")
+        self.assertEqual((one.status, one.body), (201, b'{"paid": true}'))
+        self.assertEqual((two.status, two.body, two.get("Content-Type")), (201, one.body, "application/json"))
+        self.assertEqual(two.get("Idempotent-Replayed"), "true")
+        self.assert_problem(second.ask("POST", "/v1/pay", keyed("k1"), b"other"), 422, "key-reused")
+        self.assertEqual(self.stage.count(), 1)
+
+    def test_who_waits_on_another_node_is_woken(self):
+        """The answer of the first node reaches the one that waits on the second soon after it was given."""
+        first, second = self.node(WAITING), self.node(WAITING)
+        runs = first.connect()
+        runs.request("POST", "/v1/pay", keyed("waited"), b"{}")
+        arrival = self.stage.next()
+        waits = second.connect()
+        waits.request("POST", "/v1/pay", keyed("waited"), b"{}")
+        time.sleep(0.5)
+        arrival.answer(201, body=b"paid")
+        self.assertEqual(runs.reply().body, b"paid")
+        ended = time.monotonic()
+        reply = waits.reply()
+        self.assertEqual((reply.status, reply.body, reply.get("Idempotent-Replayed")), (201, b"paid", "true"))
+        self.assertLess(time.monotonic() - ended, 0.4)  # a look of its own would come a second after the last
+        self.assertEqual(self.stage.count(), 1)
+
+    def test_a_server_that_is_down_is_told_within_a_second(self):
+        """503, nothing forwarded; and when the server is back, so are we."""
+        node = self.node()
+        self.answer_all(body=lambda _: b"done")
+        self.assertEqual(node.ask("POST", "/v1/pay", keyed("before"), b"{}").status, 200)
+        self.server.crash()
+        self.addCleanup(lambda: self.server.process.poll() is None or self.server.start())
+        for key in ("down1", "down2"):
+            started = time.monotonic()
+            self.assert_problem(node.ask("POST", "/v1/pay", keyed(key), b"{}"), 503, "store-unavailable")
+            self.assertLess(time.monotonic() - started, 1.0)
+        self.assertEqual(self.stage.count(), 1)
+        self.server.start()
+        deadline = time.monotonic() + 20
+        while (reply := node.ask("POST", "/v1/pay", keyed("down1"), b"{}")).status == 503:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        self.assertEqual((reply.status, reply.body), (200, b"done"))
+
+    def test_no_password_is_printed(self):
+        """Neither when the server cannot be reached nor when the address makes no sense."""
+        for url in ("postgres://semel:hunter2@127.0.0.1:1/db", "postgres://semel:hunter2@[::1/db"):
+            semel = self.gateway(CONFIG, store=url).spawn()
+            self.assertEqual(semel.wait(), 1)
+            self.assertNotIn("hunter2", semel.stderr() + semel.stdout())
+
+
+if __name__ == "__main__":
+    harness.run()

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Two gateways on one PostgreSQL server, faults, and the oracle: postgres_oracle.py --binary SEMEL [--faults N] [--seed N]
+
+While clients send operations to both gateways, retry them, send them at once from several sides and now and then reuse a
+key, one of these happens, again and again: the server crashes and comes back; its connections are terminated; a gateway
+is killed, or is stopped for longer than its leases, or ends in good order and is started again. Origin, callers and
+checker are those of kill_oracle.py. Exit code 0: the promises held.
+"""
+import argparse
+import collections
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+import time
+
+import callers
+import checker
+import gateway
+import kill_oracle
+import origin
+import postgres
+
+CONFIG = kill_oracle.CONFIG.replace('"embedded:$data"', '"$store"')
+TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel'"
+
+
+class Faults:
+    def __init__(self, server, nodes, chance):
+        self.server = server
+        self.nodes = nodes
+        self.chance = chance
+        self.count = collections.Counter()
+
+    def crash_the_server(self):
+        self.server.crash()
+        time.sleep(self.chance.uniform(0, 0.5))
+        self.server.start()
+
+    def cut_its_connections(self):
+        for _ in range(5):
+            self.server.run(TERMINATE)
+            time.sleep(0.02)
+
+    def kill_a_gateway(self):
+        kill_oracle.kill_and_restart(self.chance.choice(self.nodes))
+
+    def stop_a_gateway_past_its_leases(self):
+        node = self.chance.choice(self.nodes)
+        node.signal(signal.SIGSTOP)
+        time.sleep(kill_oracle.LEASE_SECONDS + 0.5)
+        node.signal(signal.SIGCONT)
+
+    def restart_a_gateway(self):
+        node = self.chance.choice(self.nodes)
+        node.stop()
+        node.start()
+
+    def next(self, number):
+        every = [self.crash_the_server, self.cut_its_connections, self.kill_a_gateway,
+                 self.stop_a_gateway_past_its_leases, self.restart_a_gateway]
+        fault = every[number % len(every)]
+        self.count[fault.__name__] += 1
+        fault()
+
+
+def run(options, folder):
+    chance = random.Random(options.seed)
+    port = gateway.free_port()
+    journal = callers.Journal(folder / "calls.jsonl")
+    recorder = origin.Origin(port, folder / "origin.jsonl")
+    server = postgres.Server(options.binary)
+    nodes = []
+    load = None
+    try:
+        for name in ("a", "b"):
+            (folder / name).mkdir()
+            nodes.append(gateway.Gateway(options.binary, CONFIG, folder=folder / name, store=server.url,
+                                         upstream=f"127.0.0.1:{port}").start())
+        addresses = [node.address for node in nodes]
+        load = kill_oracle.Load(addresses, journal, options.seed, options.clients)
+        load.start()
+        faults = Faults(server, nodes, chance)
+        for number in range(options.faults):
+            time.sleep(chance.uniform(0.05, 0.9))
+            faults.next(number)
+        last_fault = time.monotonic()
+        load.stop()
+        for address in addresses:
+            kill_oracle.settle(address, journal, load.operations, kill_oracle.SETTLED_WITHIN + 10)
+        codes = [node.stop() for node in nodes]
+    finally:
+        if load is not None:
+            load.stopped.set()
+        for node in nodes:
+            node.close()
+        recorder.close()
+        server.close()
+    return recorder.records(), journal.records(), last_fault, codes, faults.count
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--faults", type=int, default=10)
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=None)
+    options = parser.parse_args()
+    options.seed = random.randrange(1 << 32) if options.seed is None else options.seed
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="semel-oracle-") as folder:
+        records, calls, last_fault, codes, count = run(options, pathlib.Path(folder))
+    violations = checker.check(records, calls, last_fault, kill_oracle.SETTLED_WITHIN)
+    print(f"{options.faults} faults, {options.clients} clients, seed {options.seed}, {time.monotonic() - started:.1f} s")
+    for what, times in count.items():
+        print(f"  {times:8}  {what.replace('_', ' ')}")
+    for what, times in checker.summary(records, calls).items():
+        print(f"  {times:8}  {what}")
+    for invariant, scope, key, what in violations[:20]:
+        print(f"{invariant} violated: {scope} {key}: {what}")
+    if any(codes):
+        print(f"the gateways ended with {codes}")
+    print(f"{len(violations)} violations")
+    return 1 if violations or any(codes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
