@@ -60,7 +60,11 @@ std::string unsupported(const Config& config) {
   if (config.store.kind != StoreKind::embedded && config.store.kind != StoreKind::memory) {
     return "store.url: only embedded: and memory: stores are there in this version";
   }
-  if (!config.webhooks.empty()) return "[[webhook]]: webhooks are not there in this version";
+  for (const Webhook& webhook : config.webhooks) {
+    if (webhook.delivery == Delivery::inbox) return "webhook.delivery: the inbox is not there in this version";
+    if (webhook.ordered) return "webhook.ordered: order is not there in this version";
+    if (webhook.rate_limit) return "webhook.rate_limit: limits of rates are not there in this version";
+  }
   if (config.server.tls) return "server.tls: TLS is not there in this version";
   if (!config.store.encryption_keys.empty()) return "store.encryption_keys: encryption is not there in this version";
   for (const UpstreamConfig& upstream : config.upstreams) {

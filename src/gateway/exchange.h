@@ -16,7 +16,10 @@
 #include "gateway/replay_cache.h"
 #include "gateway/request_log.h"
 #include "http/transaction.h"
+#include "policy/authenticate.h"
 #include "policy/config.h"
+#include "policy/event.h"
+#include "policy/handshake.h"
 #include "policy/identify.h"
 #include "policy/request_view.h"
 #include <semel/async.h>
@@ -49,10 +52,18 @@ class Exchange {
  private:
   // The ways through, in the order in which exchange.cc tells them.
   Task<void> guard(const Route* route);
+  Task<void> receive(const Webhook* webhook);
+  Task<bool> read_body();
   Task<void> run_once(const Route* route, Identity identity);
   Task<void> pass(const Route* route);
   Task<void> forward_unguarded(const Route* route, Ending ending);
   void observe(const Route& route, const Identified& identified);
+
+  // Of a webhook.
+  Task<bool> shake_hands(const Webhook* webhook, Stage stage);
+  std::optional<Authentic> verify(const Webhook& webhook);
+  [[nodiscard]] bool acknowledges(std::uint16_t status) const;
+  [[nodiscard]] SharedResponse acknowledgement() const;
 
   // What goes up.
   [[nodiscard]] std::string head_for_upstream(const Route& route, std::optional<std::uint64_t> attempt) const;
@@ -80,6 +91,7 @@ class Exchange {
   std::string_view host_;
   std::string body_;
   const Policy* guarded_by_ = nullptr;  // set when there is a key
+  const Webhook* webhook_ = nullptr;    // set when it is an event
 
   // For the log and the metrics.
   RouteMetrics* route_metrics_;
@@ -88,6 +100,7 @@ class Exchange {
   std::optional<Key> key_;
   std::uint64_t fence_ = 0;
   std::string detail_;
+  EventLabels event_;
   std::chrono::nanoseconds upstream_time_{0};
   std::unique_ptr<Attempt> attempt_;
 };

@@ -178,7 +178,9 @@ void Exchange::write_log() const {
                      .seconds = seconds(services_.clock.stopwatch() - started_),
                      .upstream_seconds = seconds(upstream_time_),
                      .trace = client_.head().find("traceparent").value_or(""),
-                     .detail = detail_});
+                     .detail = detail_,
+                     .event_type = event_.type,
+                     .object = event_.object});
 }
 
 }  // namespace semel

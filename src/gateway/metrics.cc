@@ -106,6 +106,7 @@ std::string Metrics::render() const {
   claim_seconds.render(out, "semel_claim_seconds", "");
   heading(out, "semel_upstream_seconds", "histogram", "From sending a guarded request to the end of its answer.");
   upstream_seconds.render(out, "semel_upstream_seconds", "");
+  webhooks.render(out);
   return out;
 }
 

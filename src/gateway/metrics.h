@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gateway/webhook_metrics.h"
 #include <semel/clock.h>
 #include <semel/problem.h>
 
@@ -69,6 +70,7 @@ class Metrics {
   std::atomic<std::uint64_t> store_errors{0};
   Histogram claim_seconds;
   Histogram upstream_seconds;
+  WebhookMetrics webhooks;
 
   // The Prometheus text format, version 0.0.4.
   [[nodiscard]] std::string render() const;

@@ -71,6 +71,8 @@ void RequestLog::add(const LogEntry& entry) {
   if (entry.upstream_seconds > 0) fmt::format_to(line, ",\"upstream_ms\":{:.3f}", entry.upstream_seconds * 1e3);
   text(lines_, "trace", entry.trace);
   text(lines_, "detail", entry.detail);
+  text(lines_, "event_type", entry.event_type);
+  text(lines_, "object", entry.object);
   lines_.append("}\n");
   if (lines_.size() >= flush_from_bytes) flush();
 }

@@ -17,7 +17,6 @@
 #include "core/sha256.h"
 #include "policy/expression.h"
 #include "policy/json_items.h"
-#include "policy/part_value.h"
 #include "policy/provider.h"
 #include "policy/request_view.h"
 #include "policy/secret.h"

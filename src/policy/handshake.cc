@@ -2,7 +2,6 @@
 #include "policy/handshake.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 // [event] of a provider's file: what names an event, and what tells which of two is the newer one.
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,18 +1,17 @@
 // [[handshake]] of a provider's file: what it asks before it sends events, and what it wants to hear.
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "policy/document.h"
 #include "policy/expression.h"
-#include "policy/fault.h"
 #include "policy/fields.h"
 #include "policy/provider.h"
 #include "policy/provider_sections.h"

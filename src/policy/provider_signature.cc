@@ -10,7 +10,6 @@
 
 #include "policy/document.h"
 #include "policy/expression.h"
-#include "policy/fault.h"
 #include "policy/moment.h"
 #include "policy/provider.h"
 #include "policy/provider_sections.h"

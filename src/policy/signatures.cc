@@ -1,7 +1,6 @@
 // Odd input ends here, as a fault and never as anything else.
 #include "policy/signatures.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "core/encoding.h"
+#include "core/field_view.h"
 #include "policy/ascii.h"
 #include "policy/expression.h"
 #include "policy/moment.h"

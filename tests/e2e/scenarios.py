@@ -42,7 +42,7 @@ def play_config(config, scenarios, options):
     """Each scenario's trouble, in order, on a gateway of its own."""
     stage, dead = staging.Stage(), gateway.DeadPort()
     semel = gateway.Gateway(options.binary, (FOLDER / f"{config}.toml").read_text(encoding="utf-8"),
-                            upstream="%s:%d" % stage.address, dead="%s:%d" % dead.address)
+                            scenarios=str(FOLDER), upstream="%s:%d" % stage.address, dead="%s:%d" % dead.address)
     try:
         semel.start()
         troubles = play_all(scenarios, semel.address, semel.admin, stage, options.jobs)
