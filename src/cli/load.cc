@@ -1,5 +1,6 @@
 #include "cli/load.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -17,17 +18,12 @@
 #include "policy/config.h"
 #include "policy/issue.h"
 #include "policy/parse_config.h"
+#include "policy/provider.h"
 #include "policy/resolver.h"
 #include <semel/result.h>
 
 namespace semel {
 namespace {
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Code::invalid, std::strerror(errno));
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 class SystemResolver : public Resolver {
  public:
@@ -39,6 +35,31 @@ class SystemResolver : public Resolver {
 };
 
 }  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(Code::invalid, std::strerror(errno));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::optional<Provider> load_provider_file(const std::string& name, const std::string& folder) {
+  std::string file = folder + "/" + name + ".toml";
+  Result<std::string> text = folder.empty() ? fail(Code::invalid, {}) : read_file(file);
+  if (!text) {
+    const auto files = builtin_providers();
+    const auto found = std::ranges::find(files, name, &ProviderFile::name);
+    if (found == files.end()) {
+      fmt::print(stderr, "semel: there is no provider \"{}\"; `semel providers` lists them\n", name);
+      return std::nullopt;
+    }
+    file = name + ".toml";
+    text = std::string(found->text);
+  }
+  auto loaded = parse_provider(*text, name, file);
+  for (const Issue& issue : loaded ? loaded->warnings : loaded.error()) fmt::print(stderr, "{}\n", to_text(issue));
+  if (!loaded) return std::nullopt;
+  return std::move(loaded->provider);
+}
 
 std::shared_ptr<const Config> load_config(const std::string& path) {
   const Result<std::string> text = read_file(path);

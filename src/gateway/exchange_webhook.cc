@@ -16,7 +16,6 @@
 #include "policy/provider.h"
 #include "policy/signatures.h"
 #include <semel/async.h>
-#include <semel/problem.h>
 #include <semel/response.h>
 
 namespace semel {

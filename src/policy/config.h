@@ -127,9 +127,9 @@ struct Route {
 
 enum class Delivery : std::uint8_t { forward, inbox };
 
-// A route whose requests are events of one provider: its file says who sent one and which it is, so what a route says of
-// keys and scopes has no meaning here. The namespace is its own. Only a success is kept: a handler that fails gets the
-// event again when the provider sends it again.
+// A route whose requests are events of one provider: its file says who sent one and which it is, so what a route says
+// of keys and scopes has no meaning here. The namespace is its own. Only a success is kept: a handler that fails gets
+// the event again when the provider sends it again.
 struct Webhook : Route {
   std::string provider;
   Provider rules;  // what the provider's file says
