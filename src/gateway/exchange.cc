@@ -26,6 +26,7 @@
 #include "http/transaction.h"
 #include "http/writer.h"
 #include "policy/authenticate.h"
+#include "policy/batch.h"
 #include "policy/config.h"
 #include "policy/event.h"
 #include "policy/expression.h"
@@ -167,6 +168,15 @@ Task<void> Exchange::receive(const Webhook* webhook) {
 
   const EventPlace place{.space = webhook->space, .key_from = webhook->event_key ? &*webhook->event_key : nullptr};
   const bool signs_id = webhook->rules.schemes[authentic->scheme].signs_id;
+  Split split = split_batch(webhook->rules, place, signs_id, request_);
+  if (auto* batch = std::get_if<Batch>(&split)) {
+    co_await receive_batch(webhook, std::move(*batch));
+    co_return;
+  }
+  if (const auto* refusal = std::get_if<Refusal>(&split)) {
+    co_await refuse(refusal->problem, no_wait, refusal->detail);
+    co_return;
+  }
   Identified identified = identify_event(webhook->rules, place, signs_id, request_);
   event_ = describe_event(webhook->rules, request_);
   if (auto* identity = std::get_if<Identity>(&identified)) {

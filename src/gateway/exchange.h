@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "gateway/request_log.h"
 #include "http/transaction.h"
 #include "policy/authenticate.h"
+#include "policy/batch.h"
 #include "policy/config.h"
 #include "policy/event.h"
 #include "policy/handshake.h"
@@ -62,6 +64,10 @@ class Exchange {
   // Of a webhook.
   Task<bool> shake_hands(const Webhook* webhook, Stage stage);
   std::optional<Authentic> verify(const Webhook& webhook);
+  struct BatchRun;
+  Task<void> receive_batch(const Webhook* webhook, Batch batch);
+  Task<Outcome> claim_rest(BatchRun* run, std::size_t at);
+  Task<Outcome> attempt_batch(BatchRun* run);
   [[nodiscard]] bool acknowledges(std::uint16_t status) const;
   [[nodiscard]] SharedResponse acknowledgement() const;
 

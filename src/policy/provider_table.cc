@@ -1,3 +1,4 @@
+// One row per provider, made of the same data that the gateway runs on.
 #include "policy/provider_table.h"
 
 #include <algorithm>
