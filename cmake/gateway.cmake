@@ -9,7 +9,7 @@ function(semel_part name)
   target_precompile_headers(semel_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
 endfunction()
 
-semel_part(http)
+semel_part(http OpenSSL::SSL)
 semel_part(gateway semel_http semel_policy fmt::fmt)
 
 # The commands are a library too, so that tests can call what is behind them.

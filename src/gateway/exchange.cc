@@ -159,11 +159,8 @@ Task<void> Exchange::receive(const Webhook* webhook) {
   webhook_ = webhook;
   if (!co_await read_body()) co_return;
   if (co_await shake_hands(webhook, Stage::before_signature)) co_return;
-  const std::optional<Authentic> authentic = verify(*webhook);
-  if (!authentic) {
-    co_await refuse(ProblemType::signature_invalid);
-    co_return;
-  }
+  const std::optional<Authentic> authentic = co_await verify(webhook);
+  if (!authentic) co_return;
   if (co_await shake_hands(webhook, Stage::after_signature)) co_return;
 
   const EventPlace place{.space = webhook->space, .key_from = webhook->event_key ? &*webhook->event_key : nullptr};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gateway/attempt.h"
+#include "gateway/key_cache.h"
 #include "gateway/metrics.h"
 #include "gateway/observer.h"
 #include "gateway/plan.h"
@@ -40,6 +41,7 @@ struct Services {
   Observer& observer;
   ReplayCache& replays;
   RequestLog& log;
+  KeyCache& keys;
 };
 
 class Exchange {
@@ -63,7 +65,7 @@ class Exchange {
 
   // Of a webhook.
   Task<bool> shake_hands(const Webhook* webhook, Stage stage);
-  std::optional<Authentic> verify(const Webhook& webhook);
+  Task<std::optional<Authentic>> verify(const Webhook* webhook);
   struct BatchRun;
   Task<void> receive_batch(const Webhook* webhook, Batch batch);
   Task<Outcome> claim_rest(BatchRun* run, std::size_t at);

@@ -5,17 +5,23 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "gateway/exchange.h"
+#include "gateway/key_cache.h"
 #include "gateway/metrics.h"
 #include "gateway/webhook_metrics.h"
 #include "policy/authenticate.h"
 #include "policy/config.h"
+#include "policy/fetched_keys.h"
 #include "policy/handshake.h"
 #include "policy/provider.h"
+#include "policy/reply.h"
 #include "policy/signatures.h"
 #include <semel/async.h>
+#include <semel/problem.h>
 #include <semel/response.h>
 
 namespace semel {
@@ -33,17 +39,43 @@ Task<bool> Exchange::shake_hands(const Webhook* webhook, Stage stage) {
   co_return true;
 }
 
-std::optional<Authentic> Exchange::verify(const Webhook& webhook) {
-  WebhookCounters& counters = plan_->counters_of(webhook);
-  const auto authentic = authenticate(webhook.rules, webhook.lock, request_, services_.clock.now());
-  if (authentic) {
+// Nothing: the sender has been told why. A key that has to be fetched first is fetched; without it nobody can say
+// whether the delivery is authentic, so the sender is asked to come again.
+Task<std::optional<Authentic>> Exchange::verify(const Webhook* webhook) {
+  WebhookCounters& counters = plan_->counters_of(*webhook);
+  const Documents documents = [this](const std::string& name) { return services_.keys.find(name); };
+  const auto judge = [&] {
+    return judge_delivery(webhook->rules, webhook->lock, request_, services_.clock.now(), documents);
+  };
+  Judged judged = judge();
+  if (const auto* wanted = std::get_if<Wanted>(&judged)) {
+    const bool fetched = co_await services_.keys.fetch(*wanted);
+    if (fetched) judged = judge();
+  }
+  if (const auto* authentic = std::get_if<Authentic>(&judged)) {
     const std::size_t at = std::min(authentic->secret, WebhookCounters::secrets_counted - 1);
     counters.by_secret.at(at).fetch_add(1, std::memory_order_relaxed);
-    return *authentic;
+    co_return *authentic;
   }
-  counters.by_fault.at(static_cast<std::size_t>(authentic.error())).fetch_add(1, std::memory_order_relaxed);
-  detail_ = name(authentic.error());
-  return std::nullopt;
+  if (const auto* fault = std::get_if<SignatureFault>(&judged)) {
+    counters.by_fault.at(static_cast<std::size_t>(*fault)).fetch_add(1, std::memory_order_relaxed);
+    detail_ = name(*fault);
+    co_await refuse(ProblemType::signature_invalid);
+    co_return std::nullopt;
+  }
+  const bool unknown_key = std::get<Wanted>(judged).refresh;
+  const SignatureFault fault = unknown_key ? SignatureFault::mismatch : SignatureFault::no_key;
+  counters.by_fault.at(static_cast<std::size_t>(fault)).fetch_add(1, std::memory_order_relaxed);
+  detail_ = name(fault);
+  if (unknown_key) {
+    co_await refuse(ProblemType::signature_invalid);
+    co_return std::nullopt;
+  }
+  note(Ending::refused);
+  Response later = plain_reply(503, "The key that this delivery is signed with cannot be had right now.");
+  later.fields.push_back({.name = "Retry-After", .value = "5"});
+  co_await send(std::move(later));
+  co_return std::nullopt;
 }
 
 // Whether what the handler said is replaced by what the sender wants to hear.

@@ -88,4 +88,11 @@ std::expected<std::vector<std::string_view>, JsonMiss> json_items(std::string_vi
   return items;
 }
 
+std::expected<std::string_view, JsonMiss> json_member(std::string_view document, std::string_view name) {
+  if (!is_json(document)) return std::unexpected(JsonMiss::not_json);
+  const auto at = member(document, skip_space(document, 0), name);
+  if (!at) return std::unexpected(at.error());
+  return document.substr(*at, skip_value(document, *at) - *at);
+}
+
 }  // namespace semel

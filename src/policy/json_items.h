@@ -16,4 +16,7 @@ namespace semel {
 std::expected<std::vector<std::string_view>, JsonMiss> json_items(std::string_view document,
                                                                   std::span<const std::string> pointer);
 
+// The value of the one member of that name of the object that the document is, as it is written.
+std::expected<std::string_view, JsonMiss> json_member(std::string_view document, std::string_view name);
+
 }  // namespace semel

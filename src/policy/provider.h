@@ -31,6 +31,11 @@ enum class Algorithm : std::uint8_t {
   ecdsa_p256_sha256,
   token,  // the secret itself is sent
   none,   // nothing is verified
+  // With code of their own: fetched_keys.h.
+  paypal,   // the secret is the id of the webhook
+  aws_sns,  // the secret is the ARN of the topic
+  jwt,      // a bearer token for EMAIL|AUDIENCE
+  plaid,    // a token by a key that is asked for with CLIENT_ID|SECRET
 };
 
 // How the key is made of the secret in the configuration.
@@ -41,6 +46,7 @@ enum class KeyForm : std::uint8_t {
   whsec,    // base64, perhaps behind `whsec_`
   whpk,     // base64 behind `whpk_`: a public key
   id_sha1,  // `ID|SECRET`: the SHA-1 of SECRET; ID names it
+  id_raw,   // `ID|SECRET`: the bytes of SECRET; ID names it
 };
 
 enum class Encoding : std::uint8_t { hex, base64, base64url, text };
@@ -59,6 +65,9 @@ struct SignatureScheme {
   std::optional<Expression> body_hash;  // where a SHA-256 of the body stands, in hexadecimal, which is signed
   bool signs_id = false;                // whether the event's id is among the bytes that are signed
   bool per_item = false;                // each element of a batch carries a signature of its own
+
+  std::vector<std::string> keys;     // where keys may be fetched: how their addresses begin
+  std::vector<std::string> issuers;  // of tokens
 
   std::optional<Expression> timestamp;
   MomentForm timestamp_form = MomentForm::seconds;

@@ -10,6 +10,8 @@
 
 #include "policy/document.h"
 #include "policy/expression.h"
+#include "policy/fault.h"
+#include "policy/fetched_keys.h"
 #include "policy/moment.h"
 #include "policy/provider.h"
 #include "policy/provider_sections.h"
@@ -26,11 +28,16 @@ constexpr std::array algorithm_choices{Choice<Algorithm>{"hmac-sha256", Algorith
                                        Choice<Algorithm>{"ed25519", Algorithm::ed25519},
                                        Choice<Algorithm>{"ecdsa-p256-sha256", Algorithm::ecdsa_p256_sha256},
                                        Choice<Algorithm>{"token", Algorithm::token},
-                                       Choice<Algorithm>{"none", Algorithm::none}};
+                                       Choice<Algorithm>{"none", Algorithm::none},
+                                       Choice<Algorithm>{"paypal", Algorithm::paypal},
+                                       Choice<Algorithm>{"aws-sns", Algorithm::aws_sns},
+                                       Choice<Algorithm>{"jwt", Algorithm::jwt},
+                                       Choice<Algorithm>{"plaid", Algorithm::plaid}};
 constexpr std::array key_choices{
     Choice<KeyForm>{"raw", KeyForm::raw},       Choice<KeyForm>{"hex", KeyForm::hex},
     Choice<KeyForm>{"base64", KeyForm::base64}, Choice<KeyForm>{"whsec", KeyForm::whsec},
-    Choice<KeyForm>{"whpk", KeyForm::whpk},     Choice<KeyForm>{"id|sha1", KeyForm::id_sha1}};
+    Choice<KeyForm>{"whpk", KeyForm::whpk},     Choice<KeyForm>{"id|sha1", KeyForm::id_sha1},
+    Choice<KeyForm>{"id|raw", KeyForm::id_raw}};
 constexpr std::array encoding_choices{
     Choice<Encoding>{"hex", Encoding::hex}, Choice<Encoding>{"base64", Encoding::base64},
     Choice<Encoding>{"base64url", Encoding::base64url}, Choice<Encoding>{"text", Encoding::text}};
@@ -86,8 +93,13 @@ bool has_public_key(Algorithm algorithm) {
 }
 
 void check_needs(TableReader& table, const SignatureScheme& scheme) {
-  const bool signs = scheme.algorithm != Algorithm::token && scheme.algorithm != Algorithm::none;
-  if (scheme.algorithm != Algorithm::none && !table.has("from")) {
+  const bool fetches = fetches_keys(scheme.algorithm);
+  const bool signs = !fetches && scheme.algorithm != Algorithm::token && scheme.algorithm != Algorithm::none;
+  const bool own_place = scheme.algorithm == Algorithm::paypal || scheme.algorithm == Algorithm::aws_sns;
+  if (fetches && scheme.keys.empty() && scheme.algorithm != Algorithm::aws_sns) {
+    table.reject("keys", table.at("keys"), "signature needs `keys`: where its keys are fetched");
+  }
+  if (!own_place && scheme.algorithm != Algorithm::none && !table.has("from")) {
     table.reject("from", table.at("from"), "signature needs `from`: where the signature stands");
   }
   if (signs && !table.has("signs")) {
@@ -99,7 +111,7 @@ void check_needs(TableReader& table, const SignatureScheme& scheme) {
   if (has_public_key(scheme.algorithm) && (scheme.key == KeyForm::raw || scheme.key == KeyForm::id_sha1)) {
     table.reject("key", table.at("key"), "a public key is bytes: say how they are written (hex, base64, whpk)");
   }
-  if (scheme.algorithm != Algorithm::token && scheme.encoding == Encoding::text) {
+  if (signs && scheme.encoding == Encoding::text) {
     table.reject("encoding", table.at("encoding"), "a signature is bytes: hex, base64 or base64url");
   }
 }
@@ -108,7 +120,7 @@ void check_time(TableReader& table, const SignatureScheme& scheme) {
   if (scheme.signed_text.has(PartKind::timestamp) && !scheme.timestamp) {
     table.reject("signs", table.at("signs"), "signs has {timestamp}, so `timestamp` must say where that stands");
   }
-  if (scheme.tolerance > Millis{0} && !scheme.timestamp) {
+  if (scheme.tolerance > Millis{0} && !scheme.timestamp && scheme.algorithm != Algorithm::plaid) {
     table.reject("tolerance", table.at("tolerance"), "tolerance needs `timestamp`: where the time stands");
   }
   if (scheme.timestamp && scheme.timestamp->is_single(PartKind::item) && scheme.separator == '\0') {
@@ -126,7 +138,8 @@ void read_signature(Reading& reading, const Node& node, Provider& provider) {
   read_source(table, scheme.from);
   read_separator(table, scheme.separator);
   read_item(table, scheme);
-  scheme.encoding = scheme.algorithm == Algorithm::token ? Encoding::text : Encoding::hex;
+  const bool as_text = scheme.algorithm == Algorithm::token || fetches_keys(scheme.algorithm);
+  scheme.encoding = as_text ? Encoding::text : Encoding::hex;
   read_choice(table, "encoding", scheme.encoding, encoding_choices);
   std::optional<Expression> signed_text;
   read_expression(table, "signs", ExpressionUse::signed_text, signed_text);
@@ -134,6 +147,12 @@ void read_signature(Reading& reading, const Node& node, Provider& provider) {
   read_expression(table, "body_hash", ExpressionUse::event, scheme.body_hash);
   read_flag(table, "signs_id", scheme.signs_id);
   read_flag(table, "per_item", scheme.per_item);
+  read_list(table, "keys", scheme.keys, [](const std::string& text) -> Parsed<void> {
+    const bool address = text.starts_with("https://") || text.starts_with("http://127.0.0.1:");
+    if (address && text.find('/', text.find("://") + 3) != std::string::npos) return {};
+    return fault("must begin with https:// and have a host and a slash behind it");
+  });
+  read_list(table, "issuers", scheme.issuers, [](const std::string&) -> Parsed<void> { return {}; });
   read_expression(table, "timestamp", ExpressionUse::timestamp, scheme.timestamp);
   if (scheme.timestamp && scheme.timestamp->parts.size() != 1) {
     table.reject("timestamp", table.at("timestamp"), "timestamp is one part, such as {header:X-Timestamp}");

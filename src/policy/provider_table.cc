@@ -65,6 +65,12 @@ std::string_view algorithm_text(Algorithm algorithm) {
       return "the secret itself";
     case Algorithm::none:
       return "nothing";
+    case Algorithm::paypal:
+    case Algorithm::aws_sns:
+      return "RSA, by a certificate";
+    case Algorithm::jwt:
+    case Algorithm::plaid:
+      return "JWT";
   }
   return {};
 }
@@ -72,7 +78,8 @@ std::string_view algorithm_text(Algorithm algorithm) {
 std::string signature_text(const Provider& provider) {
   std::vector<std::string> ways;
   for (const SignatureScheme& scheme : provider.schemes) {
-    std::string way = fmt::format("{} in `{}`", algorithm_text(scheme.algorithm), scheme.from.text);
+    std::string way(algorithm_text(scheme.algorithm));
+    if (!scheme.from.text.empty()) way += fmt::format(" in `{}`", scheme.from.text);
     if (scheme.tolerance > Millis{0}) way += fmt::format(", ±{}", duration_text(scheme.tolerance));
     if (std::ranges::find(ways, way) == ways.end()) ways.push_back(std::move(way));
   }

@@ -22,6 +22,7 @@
 #include "policy/ascii.h"
 #include "policy/authenticate.h"
 #include "policy/expression.h"
+#include "policy/fetched_keys.h"
 #include "policy/json_items.h"
 #include "policy/moment.h"
 #include "policy/part_value.h"
@@ -175,6 +176,9 @@ std::string item_text(const SignatureScheme& scheme, const Signer& signer, std::
 Result<SignedDelivery> sign_with(const Provider& provider, const SignatureScheme& scheme, const SignOrder& order) {
   SignedDelivery delivery{.target = order.target, .fields = order.fields, .body = order.body};
   if (scheme.algorithm == Algorithm::none) return delivery;
+  if (fetches_keys(scheme.algorithm)) {
+    return fail(Code::invalid, "only the provider has the key that its deliveries are signed with");
+  }
   const Part& from = scheme.from.parts.front();
   const bool in_form = from.kind == PartKind::form;
   add_if_missing(delivery, "Content-Type", in_form ? "application/x-www-form-urlencoded" : order.content_type);

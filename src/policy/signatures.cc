@@ -29,7 +29,7 @@ constexpr std::size_t signatures_max = 100;       // one comparison each
 constexpr std::size_t costly_signatures_max = 8;  // one operation with a public key each
 constexpr std::size_t signature_bytes_max = 8'192;
 
-constexpr std::array<std::string_view, signature_faults> fault_names{"missing", "malformed", "stale", "mismatch"};
+constexpr std::array<std::string_view, signature_faults> fault_names{"missing", "malformed", "stale", "mismatch", "no-key"};
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view start) {
   return text.size() >= start.size() && equal_ignoring_case(text.substr(0, start.size()), start);

@@ -21,8 +21,9 @@ enum class SignatureFault : std::uint8_t {
   malformed,  // something is there that cannot be read
   stale,      // signed too long ago, or in the future
   mismatch,   // not signed with a secret of ours, or altered
+  no_key,     // the key that it is signed with could not be fetched
 };
-inline constexpr std::size_t signature_faults = 4;
+inline constexpr std::size_t signature_faults = 5;
 std::string_view name(SignatureFault fault);
 
 struct Signatures {

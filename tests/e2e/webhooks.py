@@ -11,6 +11,7 @@ import time
 
 import harness
 import signers
+import stage as staging
 import wire
 
 CONFIG = harness.CONFIG + """
@@ -21,6 +22,25 @@ secrets = ["file:$data-secret"]
 upstream = "app"
 lease = "1s"
 """
+
+
+PLAID = harness.CONFIG.replace("threads = 2", 'threads = 1\nproviders = "providers"') + """
+[[webhook]]
+path = "/hooks/plaid"
+provider = "plaid"
+secrets = ["client|s3"]
+upstream = "app"
+"""
+FILES = pathlib.Path(__file__).resolve().parent.parent.parent / "providers"
+PLAID_BODY = (b'{"webhook_type":"TRANSACTIONS","webhook_code":"SYNC_UPDATES_AVAILABLE","item_id":"it_1",'
+              b'"environment":"production"}')
+PLAID_KEY = {"kid": "bfbd5111-8e33-4643-8ced-b2e642a72f3c", "kty": "EC", "crv": "P-256",
+             "x": "FW0zsFEyQcp60Kfo8-q4YacgM6c-jtH2NWAJIE0K-Xw", "y": "zlZA2UZwrRgvAh3f6yQ1fxeoRYgoAUXXG2iX92JePK0"}
+PLAID_TOKEN = (
+    "eyJhbGciOiJFUzI1NiIsImtpZCI6ImJmYmQ1MTExLThlMzMtNDY0My04Y2VkLWIyZTY0MmE3MmYzYyIsInR5cCI6IkpXVCJ9."
+    "eyJpYXQiOjE3MDAwMDAwMDAsInJlcXVlc3RfYm9keV9zaGEyNTYiOiJkMzcyM2I1Yjc4NGMwYTQyZjZhMmViNTg5YjgwYTQ2YjgzYTBjYTVjMTgw"
+    "MTU3ZjM4NDkwNGU3N2ZmMDFkODRjIn0.Flhf-_q-HMngQrzfd-JdJ5jb5QQ58ZrOENkrwPcCSjTTJYn3TIl4lF1oV4_lwdO90vxhkzvPn6YWkbim"
+    "ZxV54Q")
 
 
 def delivery(secret, event, **more):
@@ -91,6 +111,39 @@ class Webhook(harness.Case):
         self.assertEqual(semel.stop(), 0)
         line = json.loads(semel.out_path.read_text(encoding="utf-8").splitlines()[-1])
         self.assertEqual((line["event_type"], line["object"], line["outcome"]), ("payout.paid", "po_1", "ran"))
+
+    def test_keys_are_fetched_once_and_kept(self):
+        """A key is fetched for the first delivery that needs it. Without it nobody can tell, so the answer is 503."""
+        asked = []
+        shelf = staging.Stage()
+        self.addCleanup(shelf.close)
+        semel = super().gateway(PLAID)
+        folder = semel.folder / "providers"
+        folder.mkdir()
+        text = (FILES / "plaid.toml").read_text(encoding="utf-8")
+        text = re.sub(r"keys = .*", 'keys = ["http://%s:%d/key"]' % shelf.address, text)
+        (folder / "plaid.toml").write_text(text.replace('"300s"', '"0s"'), encoding="utf-8")
+        semel.start()
+        self.answer_all()
+        fields = [("Plaid-Verification", PLAID_TOKEN)]
+
+        def serve(status):
+            arrival = shelf.next()
+            arrival.read_body()
+            asked.append(json.loads(arrival.message.body))
+            arrival.answer(status, [("Content-Type", "application/json")], json.dumps({"key": PLAID_KEY}).encode())
+
+        for status, expected in ((500, 503), (200, 200)):
+            server = threading.Thread(target=serve, args=(status,))
+            server.start()
+            reply = semel.ask("POST", "/hooks/plaid", fields, PLAID_BODY)
+            server.join()
+            self.assertEqual(reply.status, expected, reply.body)
+        for _ in range(3):
+            self.assertEqual(semel.ask("POST", "/hooks/plaid", fields, PLAID_BODY).status, 200)
+        self.assertEqual(semel.ask("POST", "/hooks/plaid", fields, PLAID_BODY.replace(b"it_1", b"it_2")).status, 401)
+        self.assertEqual(asked, [{"client_id": "client", "secret": "s3", "key_id": PLAID_KEY["kid"]}] * 2)
+        self.assertEqual(self.stage.count(), 4)
 
     def test_kill_9_loses_no_event_and_repeats_none_that_was_acknowledged(self):
         """A provider that retries until it hears 2xx, a gateway that is killed again and again: each event is handled,

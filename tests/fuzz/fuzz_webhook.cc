@@ -17,6 +17,7 @@
 #include "core/check.h"
 #include "policy/authenticate.h"
 #include "policy/event.h"
+#include "policy/fetched_keys.h"
 #include "policy/handshake.h"
 #include "policy/json_items.h"
 #include "policy/provider.h"
@@ -41,6 +42,8 @@ void use(const semel::Provider& provider, const semel::RequestView& request) {
     return scheme.algorithm == semel::Algorithm::none || scheme.algorithm == semel::Algorithm::token;
   });
   semel::check(!authentic || open, "nobody signed this");
+  const auto judged = judge_delivery(provider, lock, request, now, [&](const std::string&) { return request.body; });
+  semel::check(open || !std::holds_alternative<semel::Authentic>(judged), "nobody signed this, whatever was fetched");
   const auto identified = identify_event(provider, {.space = "webhook:/h", .key_from = nullptr}, false, request);
   if (const auto* identity = std::get_if<semel::Identity>(&identified)) {
     semel::check(!identity->key_text.empty() && identity->key_text.size() <= semel::key_text_bytes_max,

@@ -115,7 +115,8 @@ TEST(ProviderFiles, NameMistakesInSignatures) {
              "you mean \"{header:S}\"?)"}},
       {fine + "algorithm = 'md5'",
        {at + "6:14: error: algorithm: \"md5\" is none of \"hmac-sha256\", \"hmac-sha1\", \"hmac-sha512\", \"ed25519\", "
-             "\"ecdsa-p256-sha256\", \"token\", \"none\""}},
+             "\"ecdsa-p256-sha256\", \"token\", \"none\", \"paypal\", "
+             "\"aws-sns\", \"jwt\", \"plaid\""}},
       {fine + "separator = ', '",
        {at + "6:13: error: separator is one character, or \"\" where there is one signature"}},
       {fine + "item = 'v1='", {at + "6:8: error: item shows with {} where the signature stands, such as \"v1={}\""}},
