@@ -157,6 +157,12 @@ Task<bool> Exchange::read_body() {
 // An event: who sent it is verified before anything is stored, then it goes the way of any guarded request.
 Task<void> Exchange::receive(const Webhook* webhook) {
   webhook_ = webhook;
+  const auto wait = plan_->limiter_of(*webhook).take(*webhook, request_.ip, services_.clock.now());
+  if (wait) {
+    client_.close_after();
+    co_await refuse(problem(ProblemType::rate_limited), *wait);
+    co_return;
+  }
   if (!co_await read_body()) co_return;
   if (co_await shake_hands(webhook, Stage::before_signature)) co_return;
   const std::optional<Authentic> authentic = co_await verify(webhook);

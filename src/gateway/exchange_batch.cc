@@ -5,8 +5,8 @@
 // is taken, those before it are released and the sender is told to come again.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,9 +18,10 @@
 #include "policy/batch.h"
 #include "policy/config.h"
 #include "policy/event.h"
-#include "policy/keep.h"
-#include "policy/reply.h"
+#include "policy/identify.h"
+#include "policy/request_view.h"
 #include <semel/async.h>
+#include <semel/clock.h>
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>

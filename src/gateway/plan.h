@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gateway/metrics.h"
+#include "gateway/rate_limiter.h"
 #include "gateway/webhook_metrics.h"
 #include "http/ticker.h"
 #include "http/upstream.h"
@@ -23,6 +24,7 @@ struct Plan {
   struct WebhookCount {
     RouteMetrics* as_route;
     WebhookCounters* counters;
+    RateLimiter* limiter;
   };
   std::vector<WebhookCount> webhooks;  // as in the configuration
   RouteMetrics* no_route = nullptr;
@@ -32,6 +34,7 @@ struct Plan {
   }
   [[nodiscard]] RouteMetrics& metrics_of(const Webhook& webhook) const { return *count_of(webhook).as_route; }
   [[nodiscard]] WebhookCounters& counters_of(const Webhook& webhook) const { return *count_of(webhook).counters; }
+  [[nodiscard]] RateLimiter& limiter_of(const Webhook& webhook) const { return *count_of(webhook).limiter; }
 
  private:
   [[nodiscard]] const WebhookCount& count_of(const Webhook& webhook) const {

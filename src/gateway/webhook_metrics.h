@@ -1,4 +1,5 @@
-// What an operator can count of webhooks, beside what is counted of every route.
+// What all threads share of a webhook, over reloads: what an operator can count of it, beside what is counted of every
+// route, and how much of its rate is used up.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gateway/rate_limiter.h"
 #include "policy/signatures.h"
 
 namespace semel {
@@ -26,6 +28,7 @@ struct WebhookCounters {
   std::array<std::atomic<std::uint64_t>, secrets_counted> by_secret{};  // which one matched: an old one can be retired
   std::atomic<std::uint64_t> handshakes{0};
   std::atomic<std::uint64_t> handshakes_refused{0};
+  RateLimiter limiter;
 };
 
 class WebhookMetrics {

@@ -19,7 +19,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/system/error_code.hpp>
-#include <openssl/ssl.h>
+#include <openssl/tls1.h>
 
 #include "http/connection.h"
 #include "http/failure.h"

@@ -140,6 +140,7 @@ struct Webhook : Route {
   Delivery delivery = Delivery::forward;
   bool ordered = false;
   std::optional<Rate> rate_limit;
+  std::optional<Rate> rate_limit_per_ip;
   std::optional<Millis> tolerance;  // nothing: as the provider's file says
 };
 

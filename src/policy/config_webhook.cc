@@ -192,6 +192,7 @@ void read_webhook(Reading& reading, const Node& node, Config& config) {
   read_choice(table, "delivery", webhook.delivery, delivery_choices);
   read_flag(table, "ordered", webhook.ordered);
   read_optional(table, "rate_limit", webhook.rate_limit, parse_rate, rate_text);
+  read_optional(table, "rate_limit_per_ip", webhook.rate_limit_per_ip, parse_rate, rate_text);
   read_optional(table, "tolerance", webhook.tolerance, parse_duration, duration_text);
   read_duration(table, "ttl", webhook.policy.ttl, {.min = one_second, .max = 3650 * one_day});
   read_duration(table, "lease", webhook.policy.lease, {.min = Millis{100}, .max = one_day});
