@@ -70,7 +70,7 @@ ensure_packages() {
   echo "installing: $missing"
   quietly apt-update "${as_root[@]}" apt-get update
   # shellcheck disable=SC2086  # a list of names
-  quietly apt-install "${as_root[@]}" apt-get install -y --no-install-recommends $missing
+  quietly apt-install "${as_root[@]}" tools/apt-install $missing
 }
 
 # build PRESET [ARGS to cmake --build]

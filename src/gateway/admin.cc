@@ -42,6 +42,12 @@ bool equal_slowly(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+std::string escaped(std::string_view text) {
+  std::string out;
+  append_json_escaped(out, text);
+  return out;
+}
+
 std::string path_of(std::string_view target) {
   return std::string(target.substr(0, target.find('?')));
 }
@@ -110,8 +116,8 @@ Task<Admin::Reply> Admin::readiness() {
   const std::string upstream = co_await upstream_trouble();
   const bool ready = store.empty() && upstream.empty();
   std::string body = std::string(R"({"ready":)") + (ready ? "true" : "false");
-  body += R"(,"store":")" + (store.empty() ? "writable" : json_escaped(store)) + '"';
-  body += R"(,"upstreams":")" + (upstream.empty() ? "reachable" : json_escaped(upstream)) + "\"}";
+  body += R"(,"store":")" + (store.empty() ? "writable" : escaped(store)) + '"';
+  body += R"(,"upstreams":")" + (upstream.empty() ? "reachable" : escaped(upstream)) + "\"}";
   co_return Reply{
       .status = static_cast<std::uint16_t>(ready ? 200 : 503), .type = std::string(json_type), .body = std::move(body)};
 }

@@ -251,9 +251,6 @@ Task<Outcome> Exchange::probe(const Route* route, const Expression* question, st
 Task<void> Exchange::tell(Answer answer, const Identity* identity) {
   if (auto* ran = std::get_if<Ran>(&answer)) {
     fence_ = ran->fence.number;
-    if (ran->outcome.verdict == Verdict::keep) {
-      services_.replays.put(identity->key, identity->fingerprint, ran->outcome.response, ran->fence, ran->expires_at);
-    }
     co_await tell_first(std::move(*ran));
   } else if (auto* replayed = std::get_if<Replayed>(&answer)) {
     fence_ = replayed->fence.number;
@@ -262,7 +259,7 @@ Task<void> Exchange::tell(Answer answer, const Identity* identity) {
       co_await refuse(ProblemType::record_corrupt);
       co_return;
     }
-    if (identity != nullptr) {
+    if (identity != nullptr) {  // from the store: most keys are never asked for again, this one was
       services_.replays.put(identity->key, identity->fingerprint, replayed->response, replayed->fence,
                             replayed->expires_at);
     }
@@ -302,8 +299,8 @@ Task<void> Exchange::tell_first(Ran ran) {
     if (!sent) client_.close_after();
     co_return;
   }
-  http::Try<void> sent = co_await client_.start_reply(answer.status(), fields, answer.framing(), answer.length());
-  if (sent) sent = co_await client_.continue_reply(attempt_->body());
+  const http::Transaction::Form form{.framing = answer.framing(), .length = answer.length()};
+  http::Try<void> sent = co_await client_.start_reply(answer.status(), fields, form, attempt_->body());
   while (sent) {
     const http::Try<std::string_view> piece = co_await attempt_->call().read_body();
     if (!piece) {

@@ -1,6 +1,5 @@
 // The small change of an exchange: heads that go up, replies that come down, the log line at the end.
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,10 +36,7 @@ namespace semel {
 namespace {
 
 constexpr Millis retry_after_unreached{1'000};
-
-double seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
+constexpr std::size_t head_bytes_usual = 1024;
 
 bool is_safe(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
@@ -99,6 +95,7 @@ std::string Exchange::head_for_upstream(const Route& route, std::optional<std::u
                 .forwarded = config().server.forwarded};
   const std::string host = upstream.host == HostSource::client ? std::string(host_) : host_field(upstream.urls.front());
   std::string head;
+  head.reserve(head_bytes_usual);
   http::HeadWriter out = http::HeadWriter::request(head, request_.method, request_.target);
   to_upstream(request_, hop, host, attempt, into(out));
   if (client_.body_read() && (!body_.empty() || client_.head().framing() != http::Framing::none)) {
@@ -175,8 +172,8 @@ void Exchange::write_log() const {
                      .status = client_.status_sent(),
                      .key = key_ ? &*key_ : nullptr,
                      .fence = fence_,
-                     .seconds = seconds(services_.clock.stopwatch() - started_),
-                     .upstream_seconds = seconds(upstream_time_),
+                     .time = services_.clock.stopwatch() - started_,
+                     .upstream_time = upstream_time_,
                      .trace = client_.head().find("traceparent").value_or(""),
                      .detail = detail_,
                      .event_type = event_.type,

@@ -56,12 +56,11 @@ class Upload {
       const http::Try<std::string_view> piece = co_await client_.read_body();
       if (!piece) co_return;
       if (piece->empty()) break;
-      const std::string start = chunked ? http::chunk_start(piece->size()) : std::string();
-      const http::Try<void> sent = co_await call_.send_more(start, *piece);
+      std::string start;
+      if (chunked) http::append_chunk_start(start, piece->size());
+      const std::string_view end = chunked ? http::chunk_end : std::string_view();
+      const http::Try<void> sent = co_await call_.send_more(start, *piece, end);
       if (!sent) co_return;
-      if (!chunked) continue;
-      const http::Try<void> closed = co_await call_.send_more(http::chunk_end);
-      if (!closed) co_return;
     }
     if (chunked) {
       const http::Try<void> ended = co_await call_.send_more(http::last_chunk);
@@ -131,8 +130,11 @@ Task<RelayEnd> Relay::carry_answer() {
   const http::CallEnd head = co_await call_->read_head();
   if (head != http::CallEnd::answered) co_return end_of(head);
   const http::Head& answer = call_->head();
-  const http::Transaction::WriteFields fields = [&](http::HeadWriter& out) { write_answer_(answer, out); };
-  http::Try<void> sent = co_await client_.start_reply(answer.status(), fields, answer.framing(), answer.length());
+  const http::Try<std::string_view> first = call_->body_at_hand();
+  if (!first) co_return RelayEnd::lost;
+  const auto fields = [&](http::HeadWriter& out) { write_answer_(answer, out); };
+  const http::Transaction::Form form{.framing = answer.framing(), .length = answer.length()};
+  http::Try<void> sent = co_await client_.start_reply(answer.status(), fields, form, *first);
   while (sent) {
     const http::Try<std::string_view> piece = co_await call_->read_body();
     if (!piece) {

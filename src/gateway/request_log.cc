@@ -1,7 +1,12 @@
+// Written by hand where a format string would do: every request makes a line.
 #include "gateway/request_log.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <mutex>
 #include <string>
@@ -13,14 +18,50 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <semel/clock.h>
+
 namespace semel {
 namespace {
 
 constexpr std::size_t flush_from_bytes = 65'536;
+constexpr std::size_t key_bytes_shown = 6;
 
 void text(std::string& out, std::string_view name, std::string_view value) {
   if (value.empty()) return;
-  out.append(",\"").append(name).append("\":\"").append(json_escaped(value)).push_back('"');
+  out.append(",\"").append(name).append("\":\"");
+  append_json_escaped(out, value);
+  out.push_back('"');
+}
+
+void append_number(std::string& out, std::uint64_t value) {
+  std::array<char, 20> digits;
+  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+}
+
+// Three digits, whatever the value.
+void append_thousandths(std::string& out, std::uint64_t value) {
+  if (value < 100) out.push_back('0');
+  if (value < 10) out.push_back('0');
+  append_number(out, value);
+}
+
+void append_hex(std::string& out, std::uint8_t value) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  const unsigned number = value;
+  out.push_back(digits[number >> 4U]);
+  out.push_back(digits[number & 0xfU]);
+}
+
+void number(std::string& out, std::string_view name, std::uint64_t value) {
+  out.append(",\"").append(name).append("\":");
+  append_number(out, value);
+}
+
+void milliseconds(std::string& out, std::string_view name, std::chrono::nanoseconds time) {
+  const auto micros = static_cast<std::uint64_t>(std::max<std::int64_t>(0, time.count()) / 1000);
+  number(out, name, micros / 1000);
+  out.push_back('.');
+  append_thousandths(out, micros % 1000);
 }
 
 }  // namespace
@@ -34,9 +75,7 @@ void LogSink::write(std::string_view lines) {
   }
 }
 
-std::string json_escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
+void append_json_escaped(std::string& out, std::string_view text) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
@@ -48,27 +87,35 @@ std::string json_escaped(std::string_view text) {
       out.push_back(c);
     }
   }
-  return out;
+}
+
+void RequestLog::append_time(Time at) {
+  const auto second = std::chrono::floor<std::chrono::seconds>(at);
+  if (second != second_ || second_text_.empty()) {
+    second_ = second;
+    second_text_ = fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::gmtime(second));
+  }
+  lines_.append("{\"time\":\"").append(second_text_).push_back('.');
+  append_thousandths(lines_, static_cast<std::uint64_t>((at - second).count()));
+  lines_.append("Z\",\"event\":\"request\"");
 }
 
 void RequestLog::add(const LogEntry& entry) {
-  const auto line = std::back_inserter(lines_);
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(entry.at);
-  fmt::format_to(line, "{{\"time\":\"{:%Y-%m-%dT%H:%M:%S}.{:03}Z\",\"event\":\"request\"", fmt::gmtime(seconds),
-                 (entry.at - seconds).count());
+  append_time(entry.at);
   text(lines_, "method", entry.method);
   text(lines_, "path", entry.path);
   text(lines_, "route", entry.route);
-  fmt::format_to(line, ",\"status\":{}", entry.status);
+  number(lines_, "status", entry.status);
   text(lines_, "outcome", entry.outcome);
   text(lines_, "problem", entry.problem);
   if (entry.key != nullptr) {
-    const auto& id = entry.key->id;
-    fmt::format_to(line, ",\"key\":\"{:02x}{:02x}{:02x}{:02x}{:02x}{:02x}\"", id[0], id[1], id[2], id[3], id[4], id[5]);
+    lines_.append(",\"key\":\"");
+    for (std::size_t i = 0; i < key_bytes_shown; ++i) append_hex(lines_, entry.key->id[i]);
+    lines_.push_back('"');
   }
-  if (entry.fence != 0) fmt::format_to(line, ",\"fence\":{}", entry.fence);
-  fmt::format_to(line, ",\"ms\":{:.3f}", entry.seconds * 1e3);
-  if (entry.upstream_seconds > 0) fmt::format_to(line, ",\"upstream_ms\":{:.3f}", entry.upstream_seconds * 1e3);
+  if (entry.fence != 0) number(lines_, "fence", entry.fence);
+  milliseconds(lines_, "ms", entry.time);
+  if (entry.upstream_time.count() > 0) milliseconds(lines_, "upstream_ms", entry.upstream_time);
   text(lines_, "trace", entry.trace);
   text(lines_, "detail", entry.detail);
   text(lines_, "event_type", entry.event_type);

@@ -3,6 +3,7 @@
 // A line holds no key, body, secret or authorization: of the key a short hash, of the query nothing.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -34,8 +35,8 @@ struct LogEntry {
   std::uint16_t status = 0;
   const Key* key = nullptr;
   std::uint64_t fence = 0;
-  double seconds = 0;
-  double upstream_seconds = 0;
+  std::chrono::nanoseconds time{0};
+  std::chrono::nanoseconds upstream_time{0};
   std::string_view trace;  // of traceparent
   std::string_view detail;
   std::string_view event_type;  // of a webhook
@@ -54,11 +55,15 @@ class RequestLog {
   void flush();
 
  private:
+  void append_time(Time at);
+
   LogSink& sink_;
   std::string lines_;
+  std::chrono::sys_seconds second_;  // that `second_text_` says: many lines share it
+  std::string second_text_;
 };
 
-// `text` as the inside of a JSON string.
-std::string json_escaped(std::string_view text);
+// Appends `text` as the inside of a JSON string.
+void append_json_escaped(std::string& out, std::string_view text);
 
 }  // namespace semel

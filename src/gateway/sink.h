@@ -4,11 +4,10 @@
 #include <string_view>
 
 #include "http/writer.h"
-#include "policy/fields.h"
 
 namespace semel {
 
-inline FieldSink into(http::HeadWriter& out) {
+inline auto into(http::HeadWriter& out) {
   return [&out](std::string_view name, std::string_view value) { out.field(name, value); };
 }
 

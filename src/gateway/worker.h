@@ -66,7 +66,8 @@ class Worker : public http::Handler {
   Task<void> keep_house();
 
   Shared shared_;
-  boost::asio::io_context context_{1};
+  // Sockets are touched by this thread only, so the reactor needs no locks; posting from other threads is safe.
+  boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   http::Ticker ticker_;
   RequestLog log_;
   ReplayCache replays_;

@@ -41,9 +41,9 @@ Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
   }
 }
 
-Attempt<void> Call::send_more(std::string_view first, std::string_view second) {
+Attempt<void> Call::send_more(std::string_view first, std::string_view second, std::string_view third) {
   link_->connection().deadline().expect_within(timeout_);
-  co_return co_await link_->connection().write(first, second);
+  return link_->connection().write(first, second, third);
 }
 
 Task<CallEnd> Call::read_head() {
@@ -71,20 +71,27 @@ Task<CallEnd> Call::read_head() {
   }
 }
 
-Attempt<std::string_view> Call::read_body() {
+Try<std::string_view> Call::body_at_hand() {
   Connection& connection = link_->connection();
   connection.consume(std::exchange(unconsumed_, 0));
-  while (!parser_->done()) {
-    if (!connection.unread().empty()) {
-      const auto piece = parser_->read_body(connection.unread());
-      if (!piece) co_return failed(Failure::malformed);
-      if (!piece->data.empty()) {
-        unconsumed_ = piece->consumed;
-        co_return piece->data;
-      }
-      connection.consume(piece->consumed);
-      if (parser_->done()) break;
+  while (!parser_->done() && !connection.unread().empty()) {
+    const auto piece = parser_->read_body(connection.unread());
+    if (!piece) return failed(Failure::malformed);
+    if (!piece->data.empty()) {
+      unconsumed_ = piece->consumed;
+      return piece->data;
     }
+    connection.consume(piece->consumed);
+    if (piece->consumed == 0) break;
+  }
+  return std::string_view();
+}
+
+Attempt<std::string_view> Call::read_body() {
+  Connection& connection = link_->connection();
+  for (;;) {
+    const Try<std::string_view> piece = body_at_hand();
+    if (!piece || !piece->empty() || parser_->done()) co_return piece;
     connection.deadline().expect_within(timeout_);
     const Try<void> filled = co_await connection.fill();
     if (filled) continue;
@@ -93,7 +100,6 @@ Attempt<std::string_view> Call::read_body() {
     if (!proper) co_return failed(Failure::malformed);
     ended_by_close_ = true;
   }
-  co_return std::string_view();
 }
 
 Attempt<std::string> Call::read_body_up_to(std::size_t bytes_max) {

@@ -5,10 +5,13 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/error.hpp>
@@ -26,6 +29,7 @@ namespace asio = boost::asio;
 
 constexpr std::size_t buffer_bytes_first = 4096;    // an idle connection costs no more than this
 constexpr std::size_t buffer_bytes_grown = 65'536;  // one that streams reads this much at a time
+constexpr std::size_t parts_max = 3;
 constexpr auto quietly = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
 void send_at_once(Socket& socket) {
@@ -70,15 +74,38 @@ void Connection::consume(std::size_t size) {
   from_ += size;
 }
 
-Attempt<void> Connection::write(std::string_view first, std::string_view second) {
-  while (!first.empty() || !second.empty()) {
-    const std::array<asio::const_buffer, 2> parts{asio::buffer(first), asio::buffer(second)};
-    const auto [error, size] = co_await socket_.async_write_some(parts, quietly);
-    written_ += size;
+Try<std::size_t> Connection::write_now(std::span<const std::string_view> parts) {
+  std::array<iovec, parts_max> pieces;
+  std::size_t count = 0;
+  for (const std::string_view part : parts) {
+    // The system only reads from it.
+    if (!part.empty()) pieces.at(count++) = {.iov_base = const_cast<char*>(part.data()), .iov_len = part.size()};
+  }
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = count;
+  const ssize_t size = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (size >= 0) return static_cast<std::size_t>(size);
+  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
+  return failed(reason({errno, boost::system::system_category()}));
+}
+
+// Nearly always the system takes it all at once, and nobody has to wait.
+Attempt<void> Connection::write(std::string_view first, std::string_view second, std::string_view third) {
+  std::array<std::string_view, parts_max> parts{first, second, third};
+  while (!std::ranges::all_of(parts, &std::string_view::empty)) {
+    const Try<std::size_t> size = write_now(parts);
+    if (!size) co_return failed(size.error());
+    written_ += *size;
+    std::size_t gone = *size;
+    for (std::string_view& part : parts) {
+      const std::size_t of_part = std::min(gone, part.size());
+      part.remove_prefix(of_part);
+      gone -= of_part;
+    }
+    if (*size > 0) continue;
+    const auto [error] = co_await socket_.async_wait(Socket::wait_write, quietly);
     if (error) co_return failed(reason(error));
-    const std::size_t of_first = std::min(size, first.size());
-    first.remove_prefix(of_first);
-    second.remove_prefix(size - of_first);
   }
   co_return Try<void>();
 }

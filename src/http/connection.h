@@ -31,8 +31,8 @@ class Connection {
   [[nodiscard]] std::string_view unread() const { return std::string_view(buffer_).substr(from_, to_ - from_); }
   void consume(std::size_t size);
 
-  // Writes everything. `written` counts the bytes that went out, also when the call fails.
-  Attempt<void> write(std::string_view first, std::string_view second = {});
+  // Writes everything, in order. `written` counts the bytes that went out, also when the call fails.
+  Attempt<void> write(std::string_view first, std::string_view second = {}, std::string_view third = {});
   [[nodiscard]] std::size_t written() const { return written_; }
   void reset_written() { written_ = 0; }
 
@@ -47,6 +47,8 @@ class Connection {
   void close();
 
  private:
+  // How many bytes the system took at once; 0 if it takes none now.
+  Try<std::size_t> write_now(std::span<const std::string_view> parts);
   [[nodiscard]] Failure reason(const boost::system::error_code& error) const;
 
   Socket socket_;

@@ -1,5 +1,6 @@
 #include "http/head.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -8,6 +9,18 @@
 #include "core/field_view.h"
 
 namespace semel::http {
+namespace {
+
+constexpr std::size_t bytes_usual = 768;
+constexpr std::size_t fields_usual = 16;
+
+}  // namespace
+
+Head::Head() {
+  bytes_.reserve(bytes_usual);
+  places_.reserve(fields_usual);
+  fields_.reserve(fields_usual);
+}
 
 void Head::clear() {
   bytes_.clear();

@@ -18,6 +18,7 @@ enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
 class Head {
  public:
+  Head();
   void clear();
   void set_request(std::string_view method, std::string_view target);
   void set_status(std::uint16_t status) { status_ = status; }

@@ -79,7 +79,7 @@ void Transaction::end_head(HeadWriter& head) const {
   head.end();
 }
 
-Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields, std::string_view body) {
+Attempt<void> Transaction::reply(std::uint16_t status, WriteFields fields, std::string_view body) {
   status_sent_ = status;
   connection_.deadline().expect_within(patience_);
   out_.clear();
@@ -90,41 +90,43 @@ Attempt<void> Transaction::reply(std::uint16_t status, const WriteFields& fields
   return connection_.write(out_, has_no_body(status) ? std::string_view() : body);
 }
 
-Attempt<void> Transaction::start_reply(std::uint16_t status, const WriteFields& fields, Framing framing,
-                                       std::uint64_t length) {
+Attempt<void> Transaction::start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first) {
   status_sent_ = status;
   connection_.deadline().expect_within(patience_);
   bodiless_ = has_no_body(status);
   out_.clear();
   HeadWriter head = HeadWriter::response(out_, status);
   fields(head);
-  if (framing == Framing::length && status != 204) {
-    head.length(length);
-  } else if (!bodiless_ && framing != Framing::none && head_.version() >= 11) {
+  if (form.framing == Framing::length && status != 204) {
+    head.length(form.length);
+  } else if (!bodiless_ && form.framing != Framing::none && head_.version() >= 11) {
     chunked_ = true;
     head.chunked();
-  } else if (!bodiless_ && framing != Framing::none) {
+  } else if (!bodiless_ && form.framing != Framing::none) {
     close_ = true;
-  } else if (framing == Framing::none && !bodiless_) {
+  } else if (form.framing == Framing::none && !bodiless_) {
     head.length(0);
   }
   end_head(head);
-  return connection_.write(out_);
+  return write_piece(first);
 }
 
 Attempt<void> Transaction::continue_reply(std::string_view data) {
-  if (bodiless_ || data.empty()) co_return Try<void>();
+  out_.clear();
+  return write_piece(data);
+}
+
+// What stands in out_ goes with it.
+Attempt<void> Transaction::write_piece(std::string_view data) {
   connection_.deadline().expect_within(patience_);
-  if (!chunked_) co_return co_await connection_.write(data);
-  const std::string start = chunk_start(data.size());
-  const Try<void> written = co_await connection_.write(start, data);
-  if (!written) co_return failed(written.error());
-  co_return co_await connection_.write(chunk_end);
+  if (bodiless_) data = {};
+  if (!chunked_ || data.empty()) return connection_.write(out_, data);
+  append_chunk_start(out_, data.size());
+  return connection_.write(out_, data, chunk_end);
 }
 
 Attempt<void> Transaction::end_reply() {
-  if (!chunked_) co_return Try<void>();
-  co_return co_await connection_.write(last_chunk);
+  return connection_.write(chunked_ ? last_chunk : std::string_view());
 }
 
 }  // namespace semel::http

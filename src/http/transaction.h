@@ -6,12 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/function_ref.h"
 #include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
@@ -36,11 +36,16 @@ class Transaction {
   Attempt<std::string> read_whole_body(std::size_t bytes_max);
 
   // The answer in one go. `fields` writes all fields but those of framing.
-  using WriteFields = std::function<void(HeadWriter&)>;
-  Attempt<void> reply(std::uint16_t status, const WriteFields& fields, std::string_view body);
+  using WriteFields = FunctionRef<void(HeadWriter&)>;
+  Attempt<void> reply(std::uint16_t status, WriteFields fields, std::string_view body);
 
-  // The answer piece by piece. Without a length it is chunked, or ends with the connection for an HTTP/1.0 client.
-  Attempt<void> start_reply(std::uint16_t status, const WriteFields& fields, Framing framing, std::uint64_t length);
+  // The answer piece by piece; `first` is what is known of the body. Without a length it is chunked, or ends with the
+  // connection for an HTTP/1.0 client.
+  struct Form {
+    Framing framing = Framing::none;
+    std::uint64_t length = 0;
+  };
+  Attempt<void> start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first);
   Attempt<void> continue_reply(std::string_view data);
   Attempt<void> end_reply();
   // Something went wrong in the middle: the client must notice.
@@ -61,6 +66,7 @@ class Transaction {
   Attempt<void> invite_body();
   [[nodiscard]] bool has_no_body(std::uint16_t status) const;
   void end_head(HeadWriter& head) const;
+  Attempt<void> write_piece(std::string_view data);
 
   Connection& connection_;
   RequestParser& parser_;

@@ -18,7 +18,7 @@ bool name_is_sound(std::string_view name) {
 }
 
 bool value_is_sound(std::string_view value) {
-  return value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+  return std::ranges::none_of(value, [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
 }
 
 void append_number(std::string& out, std::uint64_t value, int base) {
@@ -80,11 +80,9 @@ void HeadWriter::end() {
   out_->append("\r\n");
 }
 
-std::string chunk_start(std::size_t size) {
-  std::string start;
-  append_number(start, size, 16);
-  start.append("\r\n");
-  return start;
+void append_chunk_start(std::string& out, std::size_t size) {
+  append_number(out, size, 16);
+  out.append("\r\n");
 }
 
 }  // namespace semel::http

@@ -31,7 +31,7 @@ class HeadWriter {
 };
 
 // The frame of one chunk: what stands before its data; behind it comes chunk_end.
-std::string chunk_start(std::size_t size);
+void append_chunk_start(std::string& out, std::size_t size);
 inline constexpr std::string_view chunk_end = "\r\n";
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";
 

@@ -26,19 +26,34 @@ constexpr std::array<std::string_view, 8> personal{"Set-Cookie",
                                                    "Proxy-Authentication-Info",
                                                    "Authentication-Control"};
 
-bool is_token_char(char c) {
+constexpr bool is_token_char(char c) {
   return is_letter(c) || is_digit(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+// Every byte of every field is looked up here, so the answers are worked out once.
+using ByteSet = std::array<bool, 256>;
+template <class Test>
+consteval ByteSet bytes_that(Test test) {
+  ByteSet set{};
+  for (std::size_t byte = 0; byte < set.size(); ++byte) set.at(byte) = test(static_cast<char>(byte));
+  return set;
+}
+constexpr ByteSet in_names = bytes_that(is_token_char);
+constexpr ByteSet in_values = bytes_that([](char c) { return !is_control(c) || c == '\t'; });
+
+bool all_in(std::string_view text, const ByteSet& set) {
+  return std::ranges::all_of(text, [&set](char c) { return set[static_cast<unsigned char>(c)]; });
 }
 
 }  // namespace
 
 bool is_field_name(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, is_token_char);
+  return !name.empty() && all_in(name, in_names);
 }
 
 bool is_field_value(std::string_view value) {
-  const auto bad = [](char c) { return is_control(c) && c != '\t'; };
-  return std::ranges::none_of(value, bad) && trimmed(value).size() == value.size();
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  return all_in(value, in_values) && (value.empty() || (!blank(value.front()) && !blank(value.back())));
 }
 
 bool contains_name(std::span<const std::string_view> names, std::string_view name) {

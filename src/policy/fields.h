@@ -1,13 +1,13 @@
 // Header fields: which may be written, which belong to one connection only, which are not replayed.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/field_view.h"
+#include "core/function_ref.h"
 #include "policy/request_view.h"
 namespace semel {
 
@@ -32,6 +32,6 @@ bool contains_name(std::span<const std::string_view> names, std::string_view nam
 bool contains_name(std::span<const std::string> names, std::string_view name);
 
 // Where fields are written to, one by one.
-using FieldSink = std::function<void(std::string_view name, std::string_view value)>;
+using FieldSink = FunctionRef<void(std::string_view name, std::string_view value)>;
 
 }  // namespace semel

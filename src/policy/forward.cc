@@ -1,3 +1,4 @@
+// What a request says to the next hop: its own fields but for those that ended here, and how it came.
 #include "policy/forward.h"
 
 #include <algorithm>
@@ -9,9 +10,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/field_view.h"
 #include "policy/ascii.h"
@@ -37,10 +35,17 @@ constexpr std::array<std::string_view, 8> meaningful{"Host",   "Content-Length",
                                                      "Cookie", "Idempotency-Key", "Signature",    "Signature-Input"};
 
 // The lines of a list field as one, with `last` behind them.
-std::string appended(std::vector<std::string_view> lines, std::string_view last) {
-  std::erase_if(lines, [](std::string_view line) { return trimmed(line).empty(); });
-  lines.push_back(last);
-  return fmt::format("{}", fmt::join(lines, ", "));
+std::string appended(std::span<const FieldView> fields, std::string_view name, std::string_view last) {
+  std::string list;
+  for (const FieldView& field : fields) {
+    if (!equal_ignoring_case(field.name, name) || trimmed(field.value).empty()) continue;
+    list.append(field.value).append(", ");
+  }
+  return list.append(last);
+}
+
+bool has_field(std::span<const FieldView> fields, std::string_view name) {
+  return std::ranges::any_of(fields, [&](const FieldView& field) { return equal_ignoring_case(field.name, name); });
 }
 
 bool names_header(const Expression& expression, std::string_view name) {
@@ -52,7 +57,7 @@ bool names_header(const Expression& expression, std::string_view name) {
 }  // namespace
 
 void to_upstream(const RequestView& request, const Hop& hop, std::string_view host,
-                 std::optional<std::uint64_t> attempt, const FieldSink& sink) {
+                 std::optional<std::uint64_t> attempt, FieldSink sink) {
   const bool keep_the_way = hop.forwarded == Forwarded::append;
   const std::vector<std::string_view> connection = named_by_connection(request.fields);
   sink("Host", host);
@@ -63,11 +68,11 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
     if (!keep_the_way && contains_name(of_the_way, field.name)) continue;
     sink(field.name, field.value);
   }
-  const auto came = [&](std::string_view name) { return lines_of(request.fields, name); };
-  sink(via_field, appended(came(via_field), fmt::format("{} {}", hop.version, hop.via)));
-  sink(for_field, keep_the_way ? appended(came(for_field), request.ip) : std::string(request.ip));
-  if (!keep_the_way || came(proto_field).empty()) sink(proto_field, hop.scheme);
-  if (!keep_the_way || came(host_field_name).empty()) sink(host_field_name, hop.host);
+  const auto came = [&](std::string_view name) { return keep_the_way && has_field(request.fields, name); };
+  sink(via_field, appended(request.fields, via_field, std::string(hop.version).append(" ").append(hop.via)));
+  sink(for_field, keep_the_way ? appended(request.fields, for_field, request.ip) : std::string(request.ip));
+  if (!came(proto_field)) sink(proto_field, hop.scheme);
+  if (!came(host_field_name)) sink(host_field_name, hop.host);
   if (attempt) sink(attempt_field, std::to_string(*attempt));
 }
 

@@ -33,7 +33,7 @@ struct Hop {
 // With `append`, X-Forwarded-For grows by the peer, and -Proto and -Host stay if the proxy before us set them. With
 // `replace`, whatever the request says of its way is dropped, RFC 7239's Forwarded too.
 void to_upstream(const RequestView& request, const Hop& hop, std::string_view host,
-                 std::optional<std::uint64_t> attempt, const FieldSink& sink);
+                 std::optional<std::uint64_t> attempt, FieldSink sink);
 
 // The name of a field that the request asks us to drop (`Connection: Authorization`) and that decides what the request
 // means: the key, what the scope is made of, Host, Content-Length, signatures. Such a request is refused (400).

@@ -123,7 +123,7 @@ Response to_keep(std::uint16_t status, std::span<const FieldView> fields, std::s
   return response;
 }
 
-void to_client(std::span<const FieldView> fields, std::string_view replayed_header, const FieldSink& sink) {
+void to_client(std::span<const FieldView> fields, std::string_view replayed_header, FieldSink sink) {
   const std::vector<std::string_view> connection = named_by_connection(fields);
   for (const FieldView& field : fields) {
     if (!is_field_name(field.name) || !is_field_value(field.value)) continue;

@@ -67,7 +67,7 @@ Response to_keep(std::uint16_t status, std::span<const FieldView> fields, std::s
 
 // Writes the fields of the upstream's answer that its first caller gets: all but those that end at this hop or are
 // ours.
-void to_client(std::span<const FieldView> fields, std::string_view replayed_header, const FieldSink& sink);
+void to_client(std::span<const FieldView> fields, std::string_view replayed_header, FieldSink sink);
 
 // Code::corrupt: what was stored could not be written as a message without becoming another one. Asked before every
 // replay: what is read from a disk is input.

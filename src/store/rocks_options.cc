@@ -8,12 +8,12 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/filter_policy.h>
-#include <rocksdb/memtablerep.h>
 #include <rocksdb/options.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 
 #include "store/engine_log.h"
+#include "store/record_buffer.h"
 #include <semel/key.h>
 
 namespace semel {
@@ -79,10 +79,9 @@ rocksdb::ColumnFamilyOptions records_options(std::size_t cache_bytes, const rock
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.write_buffer_size = records_buffer_bytes;
   options.max_write_buffer_number = 3;
-  // Ids come in no order, so a sorted buffer costs a cache miss at every level; a hash table by the whole id costs one,
-  // and is sorted once, when it is flushed. The records are never read in order.
+  // The buffer is a hash table by the whole id. The records are never read in order.
   options.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(sizeof(Digest)));
-  options.memtable_factory.reset(rocksdb::NewHashLinkListRepFactory(records_buffer_buckets));
+  options.memtable_factory = record_buffers(records_buffer_buckets);
   // Ids and digests do not compress, and large bodies come compressed.
   options.compression = rocksdb::CompressionType::kNoCompression;
   options.compaction_filter = &filter;
