@@ -1,6 +1,8 @@
 // Reading a provider's file: everything it may say, and every mistake at its line and column.
 #include "policy/provider.h"
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -186,6 +188,17 @@ TEST(ProviderFiles, WarnOfUnstableKeys) {
   EXPECT_EQ(issues(signature_in_id + "id = '{header:X-Slack-Retry-Num}'", Severity::warning),
             (Lines{warning("8:6", "{header:X-Slack-Retry-Num}")}));
   EXPECT_EQ(issues(signature_in_id + "id = '{header:Id}'", Severity::warning), Lines{});
+}
+
+// What docs/webhooks.md shows as a file of one's own is one, without a fault.
+TEST(ProviderFiles, AreShownRightInTheDocuments) {
+  std::ifstream file(SEMEL_SOURCE_DIR "/docs/webhooks.md");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::size_t begin = text.find("title = \"Acme\"");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string example = text.substr(begin, text.find("```", begin) - begin);
+  EXPECT_EQ(errors(example), Lines{});
+  EXPECT_EQ(issues(example, Severity::warning), Lines{});
 }
 
 // A file of another kind, or one that is too large, is an error and nothing worse.
