@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,13 +24,9 @@
 #include "http/failure.h"
 #include "http/transaction.h"
 #include "http/writer.h"
-#include "policy/authenticate.h"
-#include "policy/batch.h"
 #include "policy/config.h"
-#include "policy/event.h"
 #include "policy/expression.h"
 #include "policy/forward.h"
-#include "policy/handshake.h"
 #include "policy/identify.h"
 #include "policy/keep.h"
 #include "policy/reply.h"
@@ -152,43 +147,6 @@ Task<bool> Exchange::read_body() {
     co_await send(std::move(refusal));
   }
   co_return false;
-}
-
-// An event: who sent it is verified before anything is stored, then it goes the way of any guarded request.
-Task<void> Exchange::receive(const Webhook* webhook) {
-  webhook_ = webhook;
-  const auto wait = plan_->limiter_of(*webhook).take(*webhook, request_.ip, services_.clock.now());
-  if (wait) {
-    client_.close_after();
-    co_await refuse(problem(ProblemType::rate_limited), *wait);
-    co_return;
-  }
-  if (!co_await read_body()) co_return;
-  if (co_await shake_hands(webhook, Stage::before_signature)) co_return;
-  const std::optional<Authentic> authentic = co_await verify(webhook);
-  if (!authentic) co_return;
-  if (co_await shake_hands(webhook, Stage::after_signature)) co_return;
-
-  const EventPlace place{.space = webhook->space, .key_from = webhook->event_key ? &*webhook->event_key : nullptr};
-  const bool signs_id = webhook->rules.schemes[authentic->scheme].signs_id;
-  Split split = split_batch(webhook->rules, place, signs_id, request_);
-  if (auto* batch = std::get_if<Batch>(&split)) {
-    co_await receive_batch(webhook, std::move(*batch));
-    co_return;
-  }
-  if (const auto* refusal = std::get_if<Refusal>(&split)) {
-    co_await refuse(refusal->problem, no_wait, refusal->detail);
-    co_return;
-  }
-  Identified identified = identify_event(webhook->rules, place, signs_id, request_);
-  event_ = describe_event(webhook->rules, request_);
-  if (auto* identity = std::get_if<Identity>(&identified)) {
-    co_await run_once(webhook, std::move(*identity));
-  } else if (const auto* refusal = std::get_if<Refusal>(&identified)) {
-    co_await refuse(refusal->problem, no_wait, refusal->detail);
-  } else {
-    co_await forward_unguarded(webhook, Ending::unkeyed);
-  }
 }
 
 Task<void> Exchange::run_once(const Route* route, Identity identity) {

@@ -1,4 +1,5 @@
-// What is special about an event: handshakes, its signature, and what its sender hears when it has been processed.
+// An event from its arrival to its claim, and what its sender hears when it has been processed. From the claim on it
+// goes the way of any guarded request: run_once() in exchange.cc.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -14,17 +15,63 @@
 #include "gateway/metrics.h"
 #include "gateway/webhook_metrics.h"
 #include "policy/authenticate.h"
+#include "policy/batch.h"
 #include "policy/config.h"
+#include "policy/event.h"
 #include "policy/fetched_keys.h"
 #include "policy/handshake.h"
+#include "policy/identify.h"
 #include "policy/provider.h"
 #include "policy/reply.h"
 #include "policy/signatures.h"
 #include <semel/async.h>
+#include <semel/clock.h>
 #include <semel/problem.h>
 #include <semel/response.h>
 
 namespace semel {
+namespace {
+
+constexpr Millis no_wait{0};
+
+}  // namespace
+
+// Who sent it is verified before anything is stored.
+Task<void> Exchange::receive(const Webhook* webhook) {
+  webhook_ = webhook;
+  const auto wait = plan_->limiter_of(*webhook).take(*webhook, request_.ip, services_.clock.now());
+  if (wait) {
+    client_.close_after();
+    co_await refuse(problem(ProblemType::rate_limited), *wait);
+    co_return;
+  }
+  if (!co_await read_body()) co_return;
+  if (co_await shake_hands(webhook, Stage::before_signature)) co_return;
+  const std::optional<Authentic> authentic = co_await verify(webhook);
+  if (!authentic) co_return;
+  if (co_await shake_hands(webhook, Stage::after_signature)) co_return;
+
+  const EventPlace place{.space = webhook->space, .key_from = webhook->event_key ? &*webhook->event_key : nullptr};
+  const bool signs_id = webhook->rules.schemes[authentic->scheme].signs_id;
+  Split split = split_batch(webhook->rules, place, signs_id, request_);
+  if (auto* batch = std::get_if<Batch>(&split)) {
+    co_await receive_batch(webhook, std::move(*batch));
+    co_return;
+  }
+  if (const auto* refusal = std::get_if<Refusal>(&split)) {
+    co_await refuse(refusal->problem, no_wait, refusal->detail);
+    co_return;
+  }
+  Identified identified = identify_event(webhook->rules, place, signs_id, request_);
+  event_ = describe_event(webhook->rules, request_);
+  if (auto* identity = std::get_if<Identity>(&identified)) {
+    co_await run_once(webhook, std::move(*identity));
+  } else if (const auto* refusal = std::get_if<Refusal>(&identified)) {
+    co_await refuse(refusal->problem, no_wait, refusal->detail);
+  } else {
+    co_await forward_unguarded(webhook, Ending::unkeyed);
+  }
+}
 
 // Whether the request was a handshake, which has been answered then.
 Task<bool> Exchange::shake_hands(const Webhook* webhook, Stage stage) {

@@ -134,6 +134,12 @@ void check_rules(TableReader& table, const Webhook& webhook) {
     table.reject("provider", table.at("provider"),
                  fmt::format("{} signs the address that it calls: set public_url in [server]", webhook.provider));
   }
+  const bool asks_for_token =
+      std::ranges::any_of(rules.handshakes, [](const Handshake& handshake) { return handshake.verify.has_value(); });
+  if (asks_for_token && webhook.verify_token.empty() && table.good("verify_token")) {
+    table.warn("provider",
+               fmt::format("{} sends a token in its handshake, which fails without `verify_token`", webhook.provider));
+  }
   if (webhook.ordered && !rules.event.order) {
     table.reject("ordered", table.at("ordered"),
                  fmt::format("{} says nothing of the order of its events", webhook.provider));

@@ -188,6 +188,16 @@ TEST(WebhookErrors, NameWhatTheProviderDoesNotTake) {
             (Lines{"f:13:11: error: github says nothing of the order of its events"}));
 }
 
+// A handshake that needs a token which is not there is warned about.
+TEST(WebhookWarnings, NameAHandshakeThatCannotSucceed) {
+  const std::string meta =
+      std::string(least) + "[[webhook]]\npath = '/h'\nupstream = 'app'\nprovider = 'meta'\nsecrets = ['env:TOKEN']\n";
+  EXPECT_EQ(issues(meta, Severity::warning),
+            (std::vector<std::string>{"f:11:12: warning: meta sends a token in its handshake, which fails without "
+                                      "`verify_token`"}));
+  EXPECT_EQ(issues(meta + "verify_token = 'env:TOKEN'\n", Severity::warning), std::vector<std::string>{});
+}
+
 // A file of one's own needs no rebuild, comes before what is built in, and is explained at its own lines.
 TEST(WebhookConfig, TakesProvidersFromTheUsersFolder) {
   const std::string text = std::string(least) +
