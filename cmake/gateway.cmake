@@ -9,7 +9,7 @@ function(semel_part name)
   target_precompile_headers(semel_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
 endfunction()
 
-semel_part(http)
+semel_part(http OpenSSL::SSL)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # Beast's parser keeps 4 KiB on the stack for folded lines, which it fills before it reads them.
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/http/parser.cc PROPERTIES

@@ -22,7 +22,11 @@ int check_config(const std::string& path) {
     fmt::print(stderr, "{}: {}\n", path, missing);
     return 1;
   }
-  fmt::print("{}: fine: {} upstream(s), {} route(s)\n", path, config->upstreams.size(), config->routes.size());
+  fmt::print("{}: fine: {} upstream(s), {} webhook(s), {} route(s)\n", path, config->upstreams.size(),
+             config->webhooks.size(), config->routes.size());
+  for (const Webhook& webhook : config->webhooks) {
+    fmt::print("  {} {} -> {}\n", webhook.provider, webhook.path.text, config->upstreams[webhook.upstream].name);
+  }
   for (const Route& route : config->routes) {
     fmt::print("  {} {} -> {}\n", fmt::format("{}", fmt::join(route.methods, ",")), route.path.text,
                config->upstreams[route.upstream].name);

@@ -15,6 +15,8 @@ using Run = std::function<int()>;
 void add_serve(CLI::App& app, Run& run);
 void add_demo(CLI::App& app, Run& run);
 void add_hammer(CLI::App& app, Run& run);
+void add_providers(CLI::App& app, Run& run);
+void add_sign(CLI::App& app, Run& run);
 void add_check(CLI::App& app, Run& run);
 void add_migrate(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);

@@ -1,5 +1,6 @@
 #include "cli/load.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -18,17 +19,12 @@
 #include "policy/config.h"
 #include "policy/issue.h"
 #include "policy/parse_config.h"
+#include "policy/provider.h"
 #include "policy/resolver.h"
 #include <semel/result.h>
 
 namespace semel {
 namespace {
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Code::invalid, std::strerror(errno));
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 class SystemResolver : public Resolver {
  public:
@@ -40,6 +36,31 @@ class SystemResolver : public Resolver {
 };
 
 }  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(Code::invalid, std::strerror(errno));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::optional<Provider> load_provider_file(const std::string& name, const std::string& folder) {
+  std::string file = folder + "/" + name + ".toml";
+  Result<std::string> text = folder.empty() ? fail(Code::invalid, {}) : read_file(file);
+  if (!text) {
+    const auto files = builtin_providers();
+    const auto found = std::ranges::find(files, name, &ProviderFile::name);
+    if (found == files.end()) {
+      fmt::print(stderr, "semel: there is no provider \"{}\"; `semel providers` lists them\n", name);
+      return std::nullopt;
+    }
+    file = name + ".toml";
+    text = std::string(found->text);
+  }
+  auto loaded = parse_provider(*text, name, file);
+  for (const Issue& issue : loaded ? loaded->warnings : loaded.error()) fmt::print(stderr, "{}\n", to_text(issue));
+  if (!loaded) return std::nullopt;
+  return std::move(loaded->provider);
+}
 
 std::shared_ptr<const Config> load_config(const std::string& path) {
   const Result<std::string> text = read_file(path);
@@ -61,7 +82,10 @@ std::string unsupported(const Config& config) {
   if (!has_store(config.store.kind)) {
     return "store.url: stores of this kind are not there in this version";
   }
-  if (!config.webhooks.empty()) return "[[webhook]]: webhooks are not there in this version";
+  for (const Webhook& webhook : config.webhooks) {
+    if (webhook.delivery == Delivery::inbox) return "webhook.delivery: the inbox is not there in this version";
+    if (webhook.ordered) return "webhook.ordered: order is not there in this version";
+  }
   if (config.server.tls) return "server.tls: TLS is not there in this version";
   if (!config.store.encryption_keys.empty()) return "store.encryption_keys: encryption is not there in this version";
   for (const UpstreamConfig& upstream : config.upstreams) {

@@ -10,6 +10,8 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what no
   semel::add_serve(app, run);
   semel::add_demo(app, run);
   semel::add_hammer(app, run);
+  semel::add_providers(app, run);
+  semel::add_sign(app, run);
   semel::add_check(app, run);
   semel::add_migrate(app, run);
   semel::add_version(app, run);

@@ -107,6 +107,12 @@ std::string hmac(HmacHash hash, std::string_view key, std::string_view message) 
   return tag;
 }
 
+std::string sha1(std::string_view text) {
+  std::string digest(20, '\0');
+  check(EVP_Digest(text.data(), text.size(), bytes(digest), nullptr, EVP_sha1(), nullptr) == 1, "OpenSSL hashes");
+  return digest;
+}
+
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

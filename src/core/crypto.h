@@ -17,6 +17,9 @@ enum class HmacHash : std::uint8_t { sha1, sha256, sha512 };
 // The whole tag: 20, 32 or 64 bytes. Compare it with equal_in_constant_time().
 std::string hmac(HmacHash hash, std::string_view key, std::string_view message);
 
+// 20 bytes. Only for what others have built on it; nothing of ours does.
+std::string sha1(std::string_view bytes);
+
 // Takes the same time wherever two texts of one size differ, so that a tag cannot be guessed byte by byte. Sizes are
 // not secret: texts of different size are told apart at once.
 bool equal_in_constant_time(std::string_view a, std::string_view b);

@@ -1,7 +1,7 @@
 // One request, top to bottom. Read this first.
 //
-//   route → (not guarded: stream it through) → body, bounded → identify: key and fingerprint → once(): claim, decide,
-//   attempt at the upstream, complete or release → reply
+//   route → (not guarded: stream it through) → body, bounded → (webhooks: signature) → identify: key and fingerprint →
+//   once(): claim, decide, attempt at the upstream, complete or release → reply
 //
 // What is durable when: the claim before attempt() writes its first byte, the outcome before tell() writes its first.
 #include "gateway/exchange.h"
@@ -95,6 +95,9 @@ Task<void> Exchange::run() {
   } else if (const auto* open = std::get_if<Unguarded>(&matched)) {
     route_metrics_ = &plan_->metrics_of(*open->route);
     co_await pass(open->route);
+  } else if (const auto* call = std::get_if<WebhookCall>(&matched)) {
+    route_metrics_ = &plan_->metrics_of(*call->webhook);
+    co_await receive(call->webhook);
   } else if (const auto* doubtful = std::get_if<DoubtfulPath>(&matched)) {
     Response refusal =
         plain_reply(400, "The path holds " + std::string(doubtful->why) + ", which programs read in different ways.");
@@ -124,22 +127,7 @@ Task<void> Exchange::guard(const Route* route) {
       co_return;
     }
   }
-  http::Try<std::string> body = co_await client_.read_whole_body(config().limits.body_bytes);
-  if (!body) {
-    client_.close_after();
-    if (body.error() == http::Failure::too_large) {
-      co_await refuse(ProblemType::body_too_large);
-    } else if (body.error() == http::Failure::malformed) {
-      Response refusal = plain_reply(400, "The body is not framed as HTTP/1.1 says.");
-      co_await send(std::move(refusal));
-    } else if (body.error() == http::Failure::timed_out) {
-      Response refusal = plain_reply(408, "The body did not arrive in time.", Retry::same_key);
-      co_await send(std::move(refusal));
-    }
-    co_return;
-  }
-  body_ = *std::move(body);
-  request_.body = body_;
+  if (!co_await read_body()) co_return;
 
   if (!keyed) keyed = find_key(*route, request_);
   Identified identified = identify(*route, request_, *std::move(keyed));
@@ -153,6 +141,27 @@ Task<void> Exchange::guard(const Route* route) {
   } else {
     co_await forward_unguarded(route, Ending::unkeyed);
   }
+}
+
+// The whole body, bounded. False: there is none, and the client has been told.
+Task<bool> Exchange::read_body() {
+  http::Try<std::string> body = co_await client_.read_whole_body(config().limits.body_bytes);
+  if (body) {
+    body_ = *std::move(body);
+    request_.body = body_;
+    co_return true;
+  }
+  client_.close_after();
+  if (body.error() == http::Failure::too_large) {
+    co_await refuse(ProblemType::body_too_large);
+  } else if (body.error() == http::Failure::malformed) {
+    Response refusal = plain_reply(400, "The body is not framed as HTTP/1.1 says.");
+    co_await send(std::move(refusal));
+  } else if (body.error() == http::Failure::timed_out) {
+    Response refusal = plain_reply(408, "The body did not arrive in time.", Retry::same_key);
+    co_await send(std::move(refusal));
+  }
+  co_return false;
 }
 
 Task<void> Exchange::run_once(const Route* route, Identity identity) {
@@ -209,6 +218,8 @@ Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
   upstream_time_ = services_.clock.stopwatch() - attempt_began_;
   services_.metrics.upstream_seconds.add(seconds(upstream_time_));
   if (attempt_->bad_outcome_field()) route_metrics_->bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);
+  const bool kept = outcome.verdict == Verdict::keep;
+  if (kept && acknowledges(attempt_->answer().status())) outcome.response = acknowledgement();
   // Nothing was sent, or nobody answered: once() is told what that means for the key, and tell_first() tells the
   // caller.
   if (outcome.response == nullptr) outcome.response = std::make_shared<Response>();
@@ -260,6 +271,12 @@ Task<void> Exchange::tell_first(Ran ran) {
   }
   note(kept ? Ending::ran : ran.outcome.verdict == Verdict::release ? Ending::released : Ending::unknown);
   const http::Head& answer = attempt_->answer();
+  if (kept && acknowledges(answer.status())) {
+    Response reply = *ran.outcome.response;
+    reply.fields.push_back(expires_mark(ran.expires_at));
+    co_await send(std::move(reply));
+    co_return;
+  }
   const auto fields = [&](http::HeadWriter& out) {
     to_client(answer.fields(), config().reply.replayed_header, into(out));
     if (!kept) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "gateway/attempt.h"
+#include "gateway/key_cache.h"
 #include "gateway/metrics.h"
 #include "gateway/observer.h"
 #include "gateway/plan.h"
@@ -17,7 +19,11 @@
 #include "gateway/request_log.h"
 #include "http/transaction.h"
 #include "once/pause.h"
+#include "policy/authenticate.h"
+#include "policy/batch.h"
 #include "policy/config.h"
+#include "policy/event.h"
+#include "policy/handshake.h"
 #include "policy/identify.h"
 #include "policy/request_view.h"
 #include <semel/async.h>
@@ -36,6 +42,7 @@ struct Services {
   Observer& observer;
   ReplayCache& replays;
   RequestLog& log;
+  KeyCache& keys;
 };
 
 class Exchange {
@@ -50,6 +57,8 @@ class Exchange {
  private:
   // The ways through, in the order in which exchange.cc tells them.
   Task<void> guard(const Route* route);
+  Task<void> receive(const Webhook* webhook);
+  Task<bool> read_body();
   Task<void> run_once(const Route* route, Identity identity);
   Task<void> pass(const Route* route);
   Task<void> forward_unguarded(const Route* route, Ending ending);
@@ -58,6 +67,16 @@ class Exchange {
   void watch_store(const Route* route);
   static Task<void> give_store_up(Exchange* self, const Route* route);
   void observe(const Route& route, const Identified& identified);
+
+  // Of a webhook.
+  Task<bool> shake_hands(const Webhook* webhook, Stage stage);
+  Task<std::optional<Authentic>> verify(const Webhook* webhook);
+  struct BatchRun;
+  Task<void> receive_batch(const Webhook* webhook, Batch batch);
+  Task<Outcome> claim_rest(BatchRun* run, std::size_t at);
+  Task<Outcome> attempt_batch(BatchRun* run);
+  [[nodiscard]] bool acknowledges(std::uint16_t status) const;
+  [[nodiscard]] SharedResponse acknowledgement() const;
 
   // What goes up.
   [[nodiscard]] std::string head_for_upstream(const Route& route, std::optional<std::uint64_t> attempt) const;
@@ -85,6 +104,7 @@ class Exchange {
   std::string_view host_;
   std::string body_;
   const Policy* guarded_by_ = nullptr;  // set when there is a key
+  const Webhook* webhook_ = nullptr;    // set when it is an event
 
   // For the log and the metrics.
   RouteMetrics* route_metrics_;
@@ -95,6 +115,7 @@ class Exchange {
   std::string detail_;
   std::chrono::nanoseconds asked_{0};  // the store, for the key
   std::chrono::nanoseconds attempt_began_{0};
+  EventLabels event_;
   std::chrono::nanoseconds upstream_time_{0};
   std::unique_ptr<Attempt> attempt_;
   std::shared_ptr<Pause> given_up_;  // on the store: there once that has happened, rung once the client has been told

@@ -218,7 +218,9 @@ void Exchange::write_log() const {
                      .time = services_.clock.stopwatch() - started_,
                      .upstream_time = upstream_time_,
                      .trace = client_.head().find("traceparent").value_or(""),
-                     .detail = detail_});
+                     .detail = detail_,
+                     .event_type = event_.type,
+                     .object = event_.object});
 }
 
 }  // namespace semel

@@ -133,6 +133,7 @@ std::string Metrics::render() const {
             complete_seconds);
   histogram(out, "semel_upstream_seconds", "From sending a guarded request to the end of its answer.",
             upstream_seconds);
+  webhooks.render(out);
   if (store_ == nullptr) return out;
   histogram(out, "semel_store_batch_writes", "Records written by one sync of the embedded store.",
             store_->batch_writes);

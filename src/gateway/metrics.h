@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gateway/webhook_metrics.h"
 #include <semel/clock.h>
 #include <semel/problem.h>
 
@@ -91,6 +92,7 @@ class Metrics {
   Histogram claim_seconds;
   Histogram complete_seconds;
   Histogram upstream_seconds;
+  WebhookMetrics webhooks;
 
   // The Prometheus text format, version 0.0.4.
   [[nodiscard]] std::string render() const;

@@ -27,6 +27,11 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Config> config, Cloc
     plan->upstreams.push_back(std::make_unique<http::Upstream>(std::move(options), clock, executor, ticker));
   }
   for (const Route& route : config->routes) plan->routes.push_back(&metrics.route(route.path.text));
+  for (const Webhook& webhook : config->webhooks) {
+    WebhookCounters& counters = metrics.webhooks.webhook(webhook.path.text, webhook.provider);
+    plan->webhooks.push_back(
+        {.as_route = &metrics.route(webhook.path.text), .counters = &counters, .limiter = &counters.limiter});
+  }
   plan->no_route = &metrics.route("");
   plan->config = std::move(config);
   return plan;

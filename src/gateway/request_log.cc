@@ -135,6 +135,8 @@ void RequestLog::add(const LogEntry& entry) {
   if (entry.upstream_time.count() > 0) milliseconds(lines_, "upstream_ms", entry.upstream_time);
   text(lines_, "trace", entry.trace);
   text(lines_, "detail", entry.detail);
+  text(lines_, "event_type", entry.event_type);
+  text(lines_, "object", entry.object);
   lines_.append("}\n");
   if (lines_.size() >= flush_from_bytes) flush();
 }

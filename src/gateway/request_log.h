@@ -41,6 +41,8 @@ struct LogEntry {
   std::chrono::nanoseconds upstream_time{0};
   std::string_view trace;  // of traceparent
   std::string_view detail;
+  std::string_view event_type;  // of a webhook
+  std::string_view object;      // what its event is about, by the provider's name
 };
 
 // Used by one thread.

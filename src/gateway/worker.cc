@@ -45,6 +45,7 @@ Worker::Worker(const Shared& shared, std::shared_ptr<const Config> config)
       ticker_(shared.clock, context_.get_executor()),
       log_(shared.log),
       replays_(shared.clock, config->limits.replay_cache_bytes),
+      keys_(shared.clock, context_.get_executor()),
       plan_(make_plan(std::move(config), shared.clock, context_.get_executor(), ticker_, shared.metrics)) {}
 
 Worker::~Worker() {
@@ -98,7 +99,8 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .metrics = shared_.metrics,
                           .observer = shared_.observer,
                           .replays = replays_,
-                          .log = log_};
+                          .log = log_,
+                          .keys = keys_};
   return run(std::make_unique<Exchange>(services, plan_, transaction));
 }
 

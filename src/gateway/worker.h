@@ -10,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "gateway/exchange.h"
+#include "gateway/key_cache.h"
 #include "gateway/metrics.h"
 #include "gateway/observer.h"
 #include "gateway/plan.h"
@@ -71,6 +72,7 @@ class Worker : public http::Handler {
   http::Ticker ticker_;
   RequestLog log_;
   ReplayCache replays_;
+  KeyCache keys_;
   std::shared_ptr<const Plan> plan_;
   std::unique_ptr<http::Listener> listener_;
   std::optional<Time> drain_until_;

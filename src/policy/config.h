@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "policy/address.h"
+#include "policy/authenticate.h"
 #include "policy/expression.h"
 #include "policy/keep.h"
 #include "policy/pattern.h"
+#include "policy/provider.h"
 #include "policy/reply.h"
 #include "policy/secret.h"
 #include "policy/units.h"
@@ -38,6 +40,7 @@ struct ServerConfig {
   std::uint32_t threads = 0;
   std::string public_url;
   std::string name = "semel";
+  std::string providers;  // a folder of the user's own provider files
   Forwarded forwarded = Forwarded::append;
   std::optional<TlsFiles> tls;
 };
@@ -127,18 +130,21 @@ struct Route {
 
 enum class Delivery : std::uint8_t { forward, inbox };
 
-struct Webhook {
-  Pattern path;
+// A route whose requests are events of one provider: its file says who sent one and which it is, so what a route says
+// of keys and scopes has no meaning here. The namespace is its own. Only a success is kept: a handler that fails gets
+// the event again when the provider sends it again.
+struct Webhook : Route {
   std::string provider;
+  Provider rules;  // what the provider's file says
   std::vector<Secret> secrets;
-  std::size_t upstream = 0;
-  std::optional<Expression> key_from;  // nothing: as the provider's file says
-  std::string space;                   // of its own
+  Secret verify_token;
+  Lock lock;                            // made of the rules and the secrets
+  std::optional<Expression> event_key;  // nothing: as the provider's file says
   Delivery delivery = Delivery::forward;
   bool ordered = false;
   std::optional<Rate> rate_limit;
+  std::optional<Rate> rate_limit_per_ip;
   std::optional<Millis> tolerance;  // nothing: as the provider's file says
-  Policy policy{.ttl = Millis{7 * 86'400'000LL}, .on_unknown = OnUnknown::retry};
 };
 
 struct Config {

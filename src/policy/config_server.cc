@@ -61,6 +61,7 @@ void read_server(Reading& reading, const Node* node, ServerConfig& server) {
   read_count(table, "threads", server.threads, {.min = 0, .max = 1024});
   read_parsed(table, "public_url", server.public_url, parse_url_or_nothing, same);
   read_parsed(table, "name", server.name, parse_token, same);
+  read_text(table, "providers", server.providers);
   read_choice(table, "forwarded", server.forwarded, forwarded_choices);
   if (const Node* const tls = table.find("tls")) {
     TableReader files(reading, tls, "server.tls");

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <expected>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,28 +26,94 @@ namespace {
 constexpr std::size_t expression_bytes_max = 1024;
 constexpr std::size_t parts_max = 32;
 
+constexpr unsigned bit(ExpressionUse use) {
+  return 1U << static_cast<unsigned>(use);
+}
+constexpr unsigned in_keys = bit(ExpressionUse::identity) | bit(ExpressionUse::target);
+constexpr unsigned in_events = bit(ExpressionUse::event);
+constexpr unsigned in_signed = bit(ExpressionUse::signed_text);
+constexpr unsigned in_sources = bit(ExpressionUse::signature) | bit(ExpressionUse::timestamp);
+constexpr unsigned in_answers = bit(ExpressionUse::handshake);
+
 struct Word {
   std::string_view name;
   PartKind kind;
   bool takes_name;
+  unsigned uses;
 };
 
-constexpr std::array words{Word{"header", PartKind::header, true}, Word{"cookie", PartKind::cookie, true},
-                           Word{"query", PartKind::query, true},   Word{"json", PartKind::json, true},
-                           Word{"path", PartKind::path, false},    Word{"method", PartKind::method, false},
-                           Word{"ip", PartKind::ip, false},        Word{"key", PartKind::key, false}};
+constexpr std::array words{Word{"header", PartKind::header, true, in_keys | in_events | in_signed | in_sources},
+                           Word{"headers", PartKind::headers, true, bit(ExpressionUse::signature)},
+                           Word{"item", PartKind::item, true, bit(ExpressionUse::timestamp)},
+                           Word{"cookie", PartKind::cookie, true, in_keys},
+                           Word{"query", PartKind::query, true, in_keys | in_events | in_signed | in_sources},
+                           Word{"json", PartKind::json, true, in_keys | in_events | in_signed | in_sources},
+                           Word{"form", PartKind::form, true, in_events | in_signed | in_sources},
+                           Word{"form*", PartKind::whole_form, false, in_signed},
+                           Word{"path", PartKind::path, false, in_keys | in_events | in_signed},
+                           Word{"method", PartKind::method, false, in_keys | in_events | in_signed},
+                           Word{"ip", PartKind::ip, false, in_keys},
+                           Word{"key", PartKind::key, false, bit(ExpressionUse::target)},
+                           Word{"sha256", PartKind::sha256, true, in_events},
+                           Word{"body", PartKind::body, false, in_signed},
+                           Word{"timestamp", PartKind::timestamp, false, in_signed},
+                           Word{"url", PartKind::url, false, in_signed},
+                           Word{"token", PartKind::token, false, in_answers},
+                           Word{"hmac", PartKind::hmac, false, in_answers},
+                           Word{"key_id", PartKind::key_id, false, in_answers}};
 
-const Word* find_word(std::string_view name) {
-  const auto* const found = std::ranges::find(words, name, &Word::name);
+const Word* find_word(std::string_view name, ExpressionUse use) {
+  const auto known = [&](const Word& word) { return word.name == name && (word.uses & bit(use)) != 0; };
+  const auto* const found = std::ranges::find_if(words, known);
   return found == words.end() ? nullptr : found;
 }
 
-std::string suggest_word(std::string_view name, std::string_view rest) {
+std::vector<Word> words_for(ExpressionUse use) {
+  std::vector<Word> known;
+  std::ranges::copy_if(words, std::back_inserter(known),
+                       [&](const Word& word) { return word.kind != PartKind::key && (word.uses & bit(use)) != 0; });
+  return known;
+}
+
+// "header:, json: and path"
+std::string list_words(ExpressionUse use) {
+  std::string list;
+  const std::vector<Word> known = words_for(use);
+  for (const Word& word : known) {
+    const bool last = &word == &known.back();
+    if (!list.empty()) list += last ? " and " : ", ";
+    list += fmt::format("{}{}", word.name, word.takes_name ? ":" : "");
+  }
+  return list;
+}
+
+std::string suggest_word(std::string_view name, std::string_view rest, ExpressionUse use) {
   std::vector<std::string_view> names;
-  names.reserve(words.size());
-  for (const Word& word : words) names.push_back(word.name);
+  for (const Word& word : words_for(use)) names.push_back(word.name);
   const auto near = nearest(name, names);
   return near ? fmt::format("{{{}{}}}", *near, rest) : std::string{};
+}
+
+// A name that is there, and no name for it: `{json:/pointer}` and `{sha256:body}` have rules of their own.
+Parsed<void> check_name(Part& part, std::string_view kind, std::size_t offset) {
+  if (part.kind == PartKind::json) {
+    const auto pointers = IgnoreList::parse({part.text});
+    if (!pointers) {
+      const bool no_slash = !part.text.starts_with('/');
+      return fault(fmt::format("\"{}\" is not a JSON pointer (RFC 6901)", part.text),
+                   no_slash ? fmt::format("{{json:/{}}}", part.text) : std::string{}, offset);
+    }
+    part.pointer = pointers->paths().front();
+    return {};
+  }
+  if (part.kind == PartKind::sha256 && part.text != "body") {
+    return fault("only the body is hashed: {sha256:body}", "{sha256:body}", offset);
+  }
+  const bool any_text = part.kind == PartKind::query || part.kind == PartKind::form || part.kind == PartKind::item;
+  if (!any_text && !is_field_name(part.text)) {
+    return fault(fmt::format("\"{}\" is not the name of a {}", part.text, kind), {}, offset);
+  }
+  return {};
 }
 
 // Between the braces. Offsets count from the opening brace.
@@ -60,16 +127,15 @@ Parsed<Part> parse_part(std::string_view inside, ExpressionUse use) {
   const bool has_name = colon < inside.size();
   part.text = std::string(has_name ? inside.substr(colon + 1) : std::string_view{});
   if (kind.empty()) return fault("a part in braces begins with its kind, such as {header:X}; {{ is a brace");
-  const Word* const word = find_word(kind);
-  if (word == nullptr) {
-    return fault(
-        fmt::format("there is no part {{{}}}; there are header:, cookie:, query:, json:, path, method and ip", kind),
-        suggest_word(kind, whole.substr(colon)), 1);
-  }
-  part.kind = word->kind;
-  if (word->kind == PartKind::key && use != ExpressionUse::target) {
+  if (kind == "key" && use == ExpressionUse::identity) {
     return fault("{key} is known only in a probe; here it would have to name itself", {}, 1);
   }
+  const Word* const word = find_word(kind, use);
+  if (word == nullptr) {
+    return fault(fmt::format("there is no part {{{}}}; there are {}", kind, list_words(use)),
+                 suggest_word(kind, whole.substr(colon), use), 1);
+  }
+  part.kind = word->kind;
   if (!word->takes_name) {
     if (has_name) return fault(fmt::format("{{{}}} takes no name", kind), fmt::format("{{{}}}", kind), colon + 1);
     if (part.optional) {
@@ -82,17 +148,8 @@ Parsed<Part> parse_part(std::string_view inside, ExpressionUse use) {
     const std::string_view example = part.kind == PartKind::json ? "/pointer" : "NAME";
     return fault(fmt::format("{{{}}} needs a name: {{{}:{}}}", kind, kind, example), {}, 1);
   }
-  if (part.kind == PartKind::json) {
-    const auto pointers = IgnoreList::parse({part.text});
-    if (!pointers) {
-      const bool no_slash = !part.text.starts_with('/');
-      return fault(fmt::format("\"{}\" is not a JSON pointer (RFC 6901)", part.text),
-                   no_slash ? fmt::format("{{json:/{}}}", part.text) : std::string{}, name_offset);
-    }
-    part.pointer = pointers->paths().front();
-  } else if (part.kind != PartKind::query && !is_field_name(part.text)) {
-    return fault(fmt::format("\"{}\" is not the name of a {}", part.text, kind), {}, name_offset);
-  }
+  const auto named = check_name(part, kind, name_offset);
+  if (!named) return std::unexpected(named.error());
   return part;
 }
 

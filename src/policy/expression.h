@@ -4,7 +4,8 @@
 //
 // A part that is missing, or there but empty, is an error that names it. Written with a question mark, {header:X?}, it
 // may be either: absent and empty are then two values of their own. `{{` and `}}` are braces. docs/configuration.md has
-// the rules in full. An expression is parsed once, when the configuration is read.
+// the rules in full. An expression is parsed once, when the configuration is read. The files of webhook providers have
+// more parts, each where it makes sense: docs/webhooks.md.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,28 @@
 
 namespace semel {
 
-enum class PartKind : std::uint8_t { literal, header, cookie, query, json, path, method, ip, key };
+enum class PartKind : std::uint8_t {
+  literal,
+  header,
+  cookie,
+  query,
+  json,
+  path,
+  method,
+  ip,
+  key,         // of a probe
+  form,        // {form:x}: one field of a form in the body
+  sha256,      // {sha256:body}: in hexadecimal
+  body,        // as received
+  timestamp,   // {timestamp}: the text that the provider sent
+  url,         // what the provider calls us, with path and query
+  whole_form,  // {form*}: names and values of a form, sorted
+  headers,     // {headers:X-Sig-}: all whose name begins so
+  item,        // {item:t=}: what stands behind `t=` in the list of signatures
+  token,       // of a handshake: what the provider wants to see again
+  hmac,        // of the token
+  key_id,      // what names the secret
+};
 
 struct Part {
   PartKind kind = PartKind::literal;
@@ -41,8 +63,13 @@ struct Expression {
 };
 
 enum class ExpressionUse : std::uint8_t {
-  identity,  // a key or a scope
-  target,    // of a probe, where {key} is known too
+  identity,     // a key or a scope
+  target,       // of a probe, where {key} is known too
+  event,        // what names an event of a webhook, its type, its object or its place in an order
+  signed_text,  // the bytes that a webhook's signature covers
+  signature,    // where a webhook's signatures stand
+  timestamp,    // where the time of a webhook's signature stands
+  handshake,    // what a webhook's handshake answers
 };
 
 Parsed<Expression> parse_expression(std::string_view text, ExpressionUse use = ExpressionUse::identity);

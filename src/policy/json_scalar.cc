@@ -1,6 +1,7 @@
 // Follows one pointer through a document while Boost.JSON's parser reads it.
 #include "policy/json_scalar.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -136,6 +137,12 @@ std::expected<std::string, JsonMiss> json_scalar(std::string_view document, std:
   const std::size_t read = parser.write_some(false, document.data(), document.size(), error);
   if (error || read != document.size()) return std::unexpected(JsonMiss::not_json);
   return std::move(parser.handler()).result();
+}
+
+bool is_json(std::string_view document) {
+  const std::array<std::string, 1> somewhere{};
+  const auto nothing = json_scalar(document, somewhere);
+  return nothing || nothing.error() != JsonMiss::not_json;
 }
 
 }  // namespace semel

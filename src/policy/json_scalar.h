@@ -23,4 +23,7 @@ enum class JsonMiss : std::uint8_t {
 // The text of a string, decoded; a number, true or false as written.
 std::expected<std::string, JsonMiss> json_scalar(std::string_view document, std::span<const std::string> pointer);
 
+// Whether the whole of it is JSON, as strictly as above.
+bool is_json(std::string_view document);
+
 }  // namespace semel

@@ -14,10 +14,14 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "core/encoding.h"
+#include "core/sha256.h"
 #include "policy/ascii.h"
 #include "policy/expression.h"
+#include "policy/form.h"
 #include "policy/json_scalar.h"
 #include "policy/request_view.h"
+#include <semel/key.h>
 
 namespace semel {
 namespace {
@@ -51,6 +55,10 @@ Value only(const Part& part, std::span<const std::string_view> found) {
   return present(part, std::string(found.front()));
 }
 
+std::string_view as_text(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
 Value header_value(const Part& part, const RequestView& request) {
   std::vector<std::string_view> lines = lines_of(request.fields, part.text);
   for (std::string_view& line : lines) line = trimmed(line);
@@ -73,28 +81,13 @@ Value cookie_value(const Part& part, const RequestView& request) {
   return only(part, found);
 }
 
-// As in application/x-www-form-urlencoded: `+` is a space, `%XX` a byte. Nothing: a percent sign without two digits.
-std::optional<std::string> form_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%') {
-      if (i + 2 >= text.size() || !is_hex_digit(text[i + 1]) || !is_hex_digit(text[i + 2])) return std::nullopt;
-      out.push_back(static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2])));
-      i += 2;
-    } else {
-      out.push_back(text[i] == '+' ? ' ' : text[i]);
-    }
-  }
-  return out;
-}
-
-Value query_value(const Part& part, const RequestView& request) {
+// Of a query or of a form, which are written alike.
+Value pair_value(const Part& part, std::string_view pairs) {
   std::optional<std::string> found;
-  std::string_view query = request.query;
-  while (!query.empty()) {
-    const std::size_t end = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, end);
-    query.remove_prefix(std::min(query.size(), end + 1));
+  while (!pairs.empty()) {
+    const std::size_t end = std::min(pairs.find('&'), pairs.size());
+    const std::string_view pair = pairs.substr(0, end);
+    pairs.remove_prefix(std::min(pairs.size(), end + 1));
     const std::size_t equals = std::min(pair.find('='), pair.size());
     if (form_decoded(pair.substr(0, equals)) != part.text) continue;
     if (found) return invalid(part, "occurs more than once in the request");
@@ -102,6 +95,10 @@ Value query_value(const Part& part, const RequestView& request) {
     if (!found) return invalid(part, "has a percent sign without two hexadecimal digits behind it");
   }
   return found ? present(part, std::move(*found)) : missing(part);
+}
+
+Value form_value(const Part& part, const RequestView& request) {
+  return is_form(request) ? pair_value(part, request.body) : missing(part);
 }
 
 Value json_value(const Part& part, const RequestView& request) {
@@ -130,7 +127,11 @@ Value value_of(const Part& part, const RequestView& request) {
     case PartKind::cookie:
       return cookie_value(part, request);
     case PartKind::query:
-      return query_value(part, request);
+      return pair_value(part, request.query);
+    case PartKind::form:
+      return form_value(part, request);
+    case PartKind::sha256:
+      return to_hex(as_text(sha256(request.body)));
     case PartKind::json:
       return json_value(part, request);
     case PartKind::path:
@@ -140,9 +141,18 @@ Value value_of(const Part& part, const RequestView& request) {
     case PartKind::ip:
       return present(part, std::string(request.ip));
     case PartKind::key:
+    case PartKind::body:
+    case PartKind::timestamp:
+    case PartKind::url:
+    case PartKind::whole_form:
+    case PartKind::headers:
+    case PartKind::item:
+    case PartKind::token:
+    case PartKind::hmac:
+    case PartKind::key_id:
       break;
   }
-  check(false, "{key} stands only in targets, which render_target() fills in");
+  check(false, "what a request alone cannot tell is filled in by whoever knows it, such as render_target()");
   return std::nullopt;
 }
 

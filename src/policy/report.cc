@@ -80,8 +80,14 @@ Position Report::inside(const Node& value, std::size_t offset) const {
           .column = value.at.column + 1 + characters(std::string_view(value.text).substr(0, offset))};
 }
 
+void Report::include(const std::vector<Issue>& issues) {
+  issues_.insert(issues_.end(), issues.begin(), issues.end());
+  errors_ += static_cast<std::size_t>(
+      std::ranges::count_if(issues, [](const Issue& issue) { return issue.severity == Severity::error; }));
+}
+
 std::vector<Issue> Report::take() && {
-  std::ranges::sort(issues_, {}, [](const Issue& issue) { return std::tie(issue.at, issue.message); });
+  std::ranges::sort(issues_, {}, [](const Issue& issue) { return std::tie(issue.file, issue.at, issue.message); });
   return std::move(issues_);
 }
 

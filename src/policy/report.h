@@ -20,6 +20,9 @@ class Report {
   void error(Position at, std::string_view message, std::string_view suggestion = {});
   void warning(Position at, std::string_view message, std::string_view suggestion = {});
 
+  // What was found in a file that this one names.
+  void include(const std::vector<Issue>& issues);
+
   // The place of byte `offset` of the string `value`: to the character where the string stands in the file as it is, at
   // the beginning of the string where it was written with escapes.
   [[nodiscard]] Position inside(const Node& value, std::size_t offset) const;

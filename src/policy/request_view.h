@@ -38,4 +38,12 @@ inline std::vector<std::string_view> lines_of(std::span<const FieldView> fields,
   return lines;
 }
 
+// Whether the body is a form, as its Content-Type says.
+inline bool is_form(const RequestView& request) {
+  const std::vector<std::string_view> types = lines_of(request.fields, "Content-Type");
+  if (types.size() != 1) return false;
+  const std::string_view type = types.front().substr(0, types.front().find(';'));
+  return equal_ignoring_case(trimmed(type), "application/x-www-form-urlencoded");
+}
+
 }  // namespace semel

@@ -5,6 +5,7 @@ import socket
 import time
 
 import script
+import signers
 import stage as staging
 import wire
 
@@ -127,6 +128,8 @@ class Client:
         out = [(field, value) for field, value in self.automatic if field.lower() not in given]
         out += [(field, value) for field, value in fields if field.lower() not in left_out]
         data = script.body_bytes(body, name)
+        for sign in [value for field, value in out if field == "sign"]:
+            out = without(out, {"sign"}) + [pair for pair in signers.sign(sign, data) if pair[0].lower() not in given]
         if data is not None and not given & {"content-length", "transfer-encoding"}:
             out.append(("Content-Length", str(len(data))))
         if data is not None and ("Transfer-Encoding", "chunked") in fields:

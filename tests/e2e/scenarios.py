@@ -46,7 +46,7 @@ def play_config(config, scenarios, options):
     server = postgres.Server(options.binary) if options.postgres else None
     if server is not None:
         text = text.replace("embedded:$data", server.url)
-    semel = gateway.Gateway(options.binary, text, upstream="%s:%d" % stage.address, dead="%s:%d" % dead.address)
+    semel = gateway.Gateway(options.binary, text, scenarios=str(FOLDER), upstream="%s:%d" % stage.address, dead="%s:%d" % dead.address)
     try:
         semel.start()
         troubles = play_all(scenarios, semel.address, semel.admin, stage, options.jobs)

@@ -31,6 +31,8 @@ Authorization and Content-Length are added to a request unless it has them; `Nam
     > body           the body that Expect held back
     > raw "..."      these bytes          > close    > reset    hang up, politely or not
 
+    > sign: stripe SECRET 10    signed as this provider does it, 10 seconds ago; signed anew each time (signers.py)
+
     < 201            the status (or ~ and a regular expression), then fields; those not named may be anything
     < replay         the last answer from the upstream once more: status, body and stored fields, and the marker
     < raw "..."      these bytes          < closed   < open     < nothing for 300ms

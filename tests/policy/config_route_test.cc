@@ -142,29 +142,85 @@ TEST(RouteErrors, NameBadPaths) {
 TEST(WebhookErrors, NameBadValues) {
   const std::vector<Case> cases{
       {"secrets = ['env:NO']", {"f:12:12: error: secrets: the environment has no variable \"NO\""}},
-      {"secrets = []\ndelivery = 'queue'", {"f:13:13: error: delivery: \"queue\" is none of \"forward\", \"inbox\""}},
-      {"secrets = []\nordered = 1", {"f:13:11: error: ordered must be true or false, not a whole number"}},
-      {"secrets = []\nrate_limit = '200'",
+      {"secrets = ['env:TOKEN']\ndelivery = 'queue'",
+       {"f:13:13: error: delivery: \"queue\" is none of \"forward\", \"inbox\""}},
+      {"secrets = ['env:TOKEN']\nordered = 1", {"f:13:11: error: ordered must be true or false, not a whole number"}},
+      {"secrets = ['env:TOKEN']\nrate_limit = '200'",
        {"f:13:15: error: rate_limit: \"200\" is not a rate; write a whole number and /s, /m or /h, such as \"200/s\""}},
-      {"secrets = []\nrate_limit = '0/s'", {"f:13:15: error: rate_limit: a rate of 0 would refuse everything"}},
-      {"secrets = []\ntolerance = 'x'",
+      {"secrets = ['env:TOKEN']\nrate_limit = '0/s'",
+       {"f:13:15: error: rate_limit: a rate of 0 would refuse everything"}},
+      {"secrets = ['env:TOKEN']\ntolerance = 'x'",
        {"f:13:14: error: tolerance: \"x\" is not a duration; write a whole number and ms, s, m, h or d, such as "
         "\"30s\""}},
-      {"secrets = []\nkey_from = '{json:id}'",
+      {"secrets = ['env:TOKEN']\nkey_from = '{json:id}'",
        {"f:13:19: error: key_from: \"id\" is not a JSON pointer (RFC 6901) (did you mean \"{json:/id}\"?)"}},
-      {"secrets = []\non_unknown = 'probe'",
+      {"secrets = ['env:TOKEN']\non_unknown = 'probe'",
        {"f:13:14: error: a webhook cannot be probed; use \"retry\" or \"hold\" (did you mean \"retry\"?)"}},
-      {"secrets = []\nttl = '1s'",
+      {"secrets = ['env:TOKEN']\nttl = '1s'",
        {"f:8:1: error: lease is longer than ttl: the key would expire while its request runs"}},
   };
   for (const Case& each : cases) EXPECT_EQ(issues(with_webhook(each.line), Severity::error), each.issues) << each.line;
   EXPECT_EQ(issues(std::string(least) + "[[webhook]]\npath = '/" + std::string(56, 'a') +
-                       "'\nprovider = 'S'\nupstream = 'app'\nsecrets = []",
+                       "'\nprovider = 'S'\nupstream = 'app'\nsecrets = ['env:TOKEN']",
                    Severity::error),
             (std::vector<std::string>{
                 "f:9:8: error: the path of a webhook is at most 56 bytes long: it is its namespace",
                 "f:10:13: error: provider: the name of a provider is lower-case letters, digits, - and _ (did you mean "
                 "\"s\"?)"}));
+}
+
+// A webhook whose provider, secrets and options do not go together.
+TEST(WebhookErrors, NameWhatTheProviderDoesNotTake) {
+  const auto webhook = [](std::string_view provider, std::string_view rest) {
+    return std::string(least) + "[[webhook]]\npath = '/h'\nupstream = 'app'\nprovider = '" + std::string(provider) +
+           "'\n" + std::string(rest) + "\n";
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(issues(webhook("stripe", "secrets = []"), Severity::error),
+            (Lines{"f:12:11: error: secrets is empty, so every delivery would be refused"}));
+  EXPECT_EQ(issues(webhook("strype", "secrets = ['env:TOKEN']"), Severity::error),
+            (Lines{"f:11:12: error: there is no provider \"strype\" (did you mean \"stripe\"?)"}));
+  EXPECT_EQ(issues(webhook("square", "secrets = ['env:TOKEN']"), Severity::error),
+            (Lines{"f:11:12: error: square signs the address that it calls: set public_url in [server]"}));
+  EXPECT_EQ(issues(webhook("adyen", "secrets = ['00ff', 'env:TOKEN']"), Severity::error),
+            (Lines{"f:12:11: error: number 2 of secrets is not written as the keys of adyen are"}));
+  EXPECT_EQ(issues(webhook("github", "secrets = ['env:TOKEN']\nordered = true"), Severity::error),
+            (Lines{"f:13:11: error: github says nothing of the order of its events"}));
+}
+
+// A handshake that needs a token which is not there is warned about.
+TEST(WebhookWarnings, NameAHandshakeThatCannotSucceed) {
+  const std::string meta =
+      std::string(least) + "[[webhook]]\npath = '/h'\nupstream = 'app'\nprovider = 'meta'\nsecrets = ['env:TOKEN']\n";
+  EXPECT_EQ(issues(meta, Severity::warning),
+            (std::vector<std::string>{"f:11:12: warning: meta sends a token in its handshake, which fails without "
+                                      "`verify_token`"}));
+  EXPECT_EQ(issues(meta + "verify_token = 'env:TOKEN'\n", Severity::warning), std::vector<std::string>{});
+}
+
+// A file of one's own needs no rebuild, comes before what is built in, and is explained at its own lines.
+TEST(WebhookConfig, TakesProvidersFromTheUsersFolder) {
+  const std::string text = std::string(least) +
+                           "[server]\nproviders = '/own'\n[[webhook]]\npath = '/h'\nupstream = 'app'\n"
+                           "provider = 'acme'\nsecrets = ['env:TOKEN']\n";
+  test::FakeResolver resolver;
+  resolver.files["/own/acme.toml"] =
+      "title = 'Acme'\nttl = '9d'\n[[signature]]\nfrom = '{header:S}'\nsigns = '{body}'\n[event]\nid = '{json:/n}'\n";
+  const auto loaded = parse_config(text, "f", resolver);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->config.webhooks.at(0).rules.title, "Acme");
+  EXPECT_EQ(loaded->config.webhooks.at(0).policy.ttl, Millis{9 * 86'400'000LL});
+  resolver.files["/own/acme.toml"] += "odd = '{json:/n}'\n";
+  const auto broken = parse_config(text, "f", resolver);
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(test::texts(broken.error(), Severity::error),
+            (std::vector<std::string>{"/own/acme.toml:8:1: error: event has no key `odd`",
+                                      "f:13:12: error: the provider's file /own/acme.toml has errors"}));
+  resolver.files.erase("/own/acme.toml");
+  const auto absent = parse_config(text, "f", resolver);
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(test::texts(absent.error(), Severity::error),
+            (std::vector<std::string>{"f:13:12: error: there is no provider \"acme\", and no /own/acme.toml"}));
 }
 
 // What is allowed but unwise is said, and does not stop the gateway.
@@ -211,11 +267,12 @@ TEST(WebhookWarnings, NameWhatIsUnwise) {
       {"secrets = ['env:TOKEN']", {}},
       {"secrets = ['whsec_1']",
        {"f:12:12: warning: secrets stands in the file, where it is easily copied; use env:NAME or file:PATH"}},
-      {"secrets = []",
-       {"f:12:11: warning: secrets is empty: unless the provider signs with a public key, events are not verified"}},
       {"secrets = ['env:TOKEN']\nttl = '1h'",
-       {"f:13:7: warning: ttl is under 24h, and many providers retry for longer; a late retry would be delivered "
-        "again"}},
+       {"f:13:7: warning: ttl is 1h, but stripe repeats an event for 3d: a late one would be delivered again"}},
+      {"secrets = ['env:TOKEN']\nttl = '3d'", {}},
+      {"secrets = ['env:TOKEN']\nkey_from = '{header:Stripe-Signature}'",
+       {"f:13:12: warning: {header:Stripe-Signature} is another one for each attempt, so that every retry would look "
+        "new"}},
       {"secrets = ['env:TOKEN']\non_unknown = 'hold'",
        {"f:13:14: warning: on_unknown = \"hold\": an event whose delivery was cut off waits for an operator"}},
   };
@@ -272,7 +329,7 @@ TEST(WebhookConfig, HoldsWhatTheFileSays) {
   EXPECT_TRUE(webhook.ordered);
   EXPECT_EQ(webhook.rate_limit, (Rate{.count = 200, .per = Millis{1'000}}));
   EXPECT_EQ(webhook.tolerance, Millis{600'000});
-  EXPECT_EQ(webhook.key_from.value().text, "{json:/id}");
+  EXPECT_EQ(webhook.event_key.value().text, "{json:/id}");
   EXPECT_EQ(webhook.policy.ttl, Millis{30 * 86'400'000LL});
   EXPECT_EQ(webhook.policy.on_unknown, OnUnknown::hold);
   EXPECT_EQ(webhook.space, "webhook:/h");

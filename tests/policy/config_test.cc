@@ -124,7 +124,7 @@ TEST(ConfigWarnings, NameWhatIsUnwise) {
       {"[[route]]\npath = '/v1/a'\nupstream = 'app'",
        {"f:8:1: warning: this route is never reached: the route \"/v1/*\" in line 3 takes all its paths first"}},
       {"[[route]]\npath = '/v1'\nupstream = 'app'", {}},
-      {"[[webhook]]\npath = '/v1/*'\nupstream = 'app'\nprovider = 'p'\nsecrets = ['env:TOKEN']",
+      {"[[webhook]]\npath = '/v1/*'\nupstream = 'app'\nprovider = 'stripe'\nsecrets = ['env:TOKEN']",
        {"f:3:1: warning: this route is never reached: the webhook \"/v1/*\" in line 8 takes all its paths first"}},
   };
   for (const Case& each : cases) {

@@ -67,6 +67,7 @@ test::FakeResolver resolver() {
   test::FakeResolver made;
   made.variables = {{"SEMEL_ADMIN_TOKEN", "t"},
                     {"SEMEL_STORE_KEY", std::string(64, '0')},
+                    {"META_VERIFY_TOKEN", "v"},
                     {"STRIPE_SECRET", "s"},
                     {"STRIPE_SECRET_OLD", "o"}};
   return made;

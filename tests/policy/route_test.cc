@@ -92,7 +92,7 @@ class Matching : public testing::Test {
       "[[route]]\npath = '/v1/free'\nupstream = 'app'\nkey = 'off'\n"
       "[[route]]\npath = '/v1/*'\nupstream = 'app'\n"
       "[[route]]\npath = '/v1/pay'\nupstream = 'app'\nkey = 'optional'\n"
-      "[[webhook]]\npath = '/v1/hooks'\nupstream = 'app'\nprovider = 'p'\nsecrets = ['env:TOKEN']\n");
+      "[[webhook]]\npath = '/v1/hooks'\nupstream = 'app'\nprovider = 'stripe'\nsecrets = ['env:TOKEN']\n");
 
   [[nodiscard]] const Route* route(std::size_t at) const { return &config.routes.at(at); }
 };

@@ -1,0 +1,16 @@
+# Compiles the files of providers/ into one source: semel_embed_providers(OUTPUT). They are text, and stay readable in
+# the binary: `semel providers show NAME`.
+function(semel_embed_providers output)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/providers/*.toml)
+  list(SORT files)
+  set(entries "")
+  set(count 0)
+  foreach(file ${files})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(name ${file} NAME_WE)
+    file(READ ${file} text)
+    string(APPEND entries "    {.name = \"${name}\", .text = R\"toml(${text})toml\"},\n")
+    math(EXPR count "${count} + 1")
+  endforeach()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/builtin_providers.cc.in ${output} @ONLY)
+endfunction()

@@ -1,0 +1,22 @@
+// Sends signed deliveries to a URL, several at once, and says what came back.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policy/address.h"
+#include "policy/sign.h"
+#include <semel/clock.h>
+
+namespace semel {
+
+struct DeliverOptions {
+  Url url;  // its authority; the path is the delivery's
+  std::uint32_t times = 1;
+  std::uint32_t parallel = 1;
+};
+
+// The status of each answer, in the order in which they came; 0 where there was none.
+std::vector<std::uint16_t> deliver(const SignedDelivery& delivery, const DeliverOptions& options, Clock& clock);
+
+}  // namespace semel

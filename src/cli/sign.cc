@@ -1,0 +1,156 @@
+// `semel sign`: a delivery as a provider would send it, printed or sent.
+#include "policy/sign.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/deliver.h"
+#include "cli/load.h"
+#include "cli/process.h"
+#include "policy/address.h"
+#include "policy/provider.h"
+#include <semel/clock.h>
+#include <semel/response.h>
+#include <semel/result.h>
+
+namespace semel {
+namespace {
+
+struct SignArguments {
+  std::string provider;
+  std::string secret;
+  std::string body;
+  std::string body_file;
+  std::string id;
+  std::string url = "http://127.0.0.1:8080/";
+  std::string public_url;
+  std::string content_type = "application/json";
+  std::string folder;
+  std::vector<std::string> headers;
+  std::int64_t age_seconds = 0;
+  bool send = false;
+  std::uint32_t times = 1;
+  std::uint32_t parallel = 1;
+};
+
+// env:NAME and file:PATH as in the configuration.
+std::optional<std::string> read_secret_text(const std::string& text) {
+  if (text.starts_with("env:")) {
+    const char* value = std::getenv(text.c_str() + 4);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  }
+  if (!text.starts_with("file:")) return text;
+  auto content = read_file(text.substr(5));
+  if (!content) return std::nullopt;
+  if (content->ends_with('\n') && content->find("-----") == std::string::npos) content->pop_back();
+  return *std::move(content);
+}
+
+Result<std::string> read_body(const SignArguments& given) {
+  if (given.body_file.empty()) return given.body;
+  if (given.body_file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  return read_file(given.body_file);
+}
+
+int complain(const std::string& what) {
+  fmt::print(stderr, "semel sign: {}\n", what);
+  return 2;
+}
+
+void print(const SignedDelivery& delivery) {
+  fmt::print("{} {}\n", delivery.method, delivery.target);
+  for (const Field& field : delivery.fields) fmt::print("{}: {}\n", field.name, field.value);
+  fmt::print("\n{}", delivery.body);
+}
+
+int send(const SignedDelivery& delivery, const DeliverOptions& options, Clock& clock) {
+  raise_file_limit();
+  std::map<std::uint16_t, std::uint32_t> counts;
+  for (const std::uint16_t status : deliver(delivery, options, clock)) ++counts[status];
+  for (const auto& [status, count] : counts) {
+    fmt::print("{} x {}\n", count, status == 0 ? std::string("no answer") : std::to_string(status));
+  }
+  const bool fine = std::ranges::all_of(counts, [](const auto& each) { return each.first >= 200 && each.first < 300; });
+  return fine ? 0 : 1;
+}
+
+int sign(const SignArguments& given) {
+  const auto provider = load_provider_file(given.provider, given.folder);
+  if (!provider) return 2;
+  const std::size_t query = std::min(given.url.find('?'), given.url.size());
+  const auto url = parse_url(given.url.substr(0, query));
+  if (!url) return complain("the URL: " + url.error().message);
+  auto secret = read_secret_text(given.secret);
+  if (!secret) return complain("the secret cannot be had");
+  auto body = read_body(given);
+  if (!body) return complain("the body cannot be read: " + body.error().detail);
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  SignOrder order{.secret = *std::move(secret),
+                  .id = given.id.empty() ? fmt::format("semel-{:016x}", random_seed()) : given.id,
+                  .public_url = given.public_url,
+                  .target = (url->path.empty() ? "/" : url->path) + given.url.substr(query),
+                  .content_type = given.content_type,
+                  .body = *std::move(body),
+                  .fields = {},
+                  .now = clock->now() - std::chrono::seconds(given.age_seconds)};
+  if (order.public_url.empty())
+    order.public_url = url_text({.secure = url->secure, .authority = url->authority, .path = {}});
+  for (const std::string& header : given.headers) {
+    const std::size_t colon = header.find(": ");
+    if (colon == std::string::npos) return complain("a header is \"Name: value\"");
+    order.fields.push_back({.name = header.substr(0, colon), .value = header.substr(colon + 2)});
+  }
+  const Result<SignedDelivery> delivery = sign_delivery(*provider, order);
+  if (!delivery) return complain(delivery.error().detail);
+  if (given.send && url->secure) return complain("deliveries are sent with http:// only in this version");
+  if (given.send) return send(*delivery, {.url = *url, .times = given.times, .parallel = given.parallel}, *clock);
+  print(*delivery);
+  return 0;
+}
+
+}  // namespace
+
+void add_sign(CLI::App& app, Run& run) {
+  auto given = std::make_shared<SignArguments>();
+  CLI::App* command =
+      app.add_subcommand("sign", "Make a delivery as a webhook provider would sign it; print or send it");
+  command->add_option("provider", given->provider, "Its name; `semel providers` lists them")->required();
+  command
+      ->add_option("--secret", given->secret,
+                   "The secret, env:NAME or file:PATH; a private key (PEM) where the provider has a public one")
+      ->required();
+  command->add_option("--body", given->body, "The body");
+  command->add_option("--body-file", given->body_file, "The body from a file; - is standard input");
+  command->add_option("--url", given->url, "Where it goes; path and query are part of the delivery")
+      ->capture_default_str();
+  command->add_option("--public-url", given->public_url, "What the provider calls us, where that is signed (as --url)");
+  command->add_option("--id", given->id, "For headers that name the event (one that was never used)");
+  command->add_option("--header", given->headers, "\"Name: value\", as often as needed")->allow_extra_args(false);
+  command->add_option("--content-type", given->content_type, "Of the body")->capture_default_str();
+  command->add_option("--age", given->age_seconds, "Signed so many seconds ago")->capture_default_str();
+  command->add_option("--providers", given->folder, "A folder of provider files of your own");
+  command->add_flag("--send", given->send, "Send it, and print the statuses; exit 0 if all are 2xx");
+  command->add_option("--times", given->times, "Send it so often")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  command->add_option("--parallel", given->parallel, "So many at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000));
+  command->callback([given, &run] { run = [given] { return sign(*given); }; });
+}
+
+}  // namespace semel

@@ -1,0 +1,115 @@
+// A delivery of several events: claims inside claims.
+//
+// Each event is claimed by once() with the claims of the rest as its action, and the innermost action is the one
+// attempt at the upstream, with the events that were claimed. So they all end as the attempt ends, and if one of them
+// is taken, those before it are released and the sender is told to come again.
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "gateway/attempt.h"
+#include "gateway/exchange.h"
+#include "gateway/metrics.h"
+#include "policy/batch.h"
+#include "policy/config.h"
+#include "policy/event.h"
+#include "policy/identify.h"
+#include "policy/request_view.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/once.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+#include <semel/store.h>
+
+namespace semel {
+
+struct Exchange::BatchRun {
+  const Webhook* webhook;
+  Batch batch;
+  std::vector<bool> fresh;  // by event: claimed by this delivery
+  std::vector<Fence> fences{};
+  Time expires_at{};
+  std::optional<Refused> refused{};
+};
+
+Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
+  RequestView first = request_;
+  if (!batch.items.empty()) first.body = batch.items.front();
+  event_ = describe_event(webhook->rules, first);
+  guarded_by_ = &webhook->policy;
+  BatchRun run{.webhook = webhook, .batch = std::move(batch), .fresh = {}};
+  run.fresh.resize(run.batch.identities.size(), false);
+  Outcome outcome = co_await claim_rest(&run, 0);
+  if (run.refused) {
+    detail_ = std::move(run.refused->detail);
+    co_await refuse(run.refused->problem, run.refused->retry_after);
+    if (attempt_) note(Ending::unknown);
+    co_return;
+  }
+  if (attempt_ != nullptr) {
+    Ran ran{.outcome = std::move(outcome), .fence = run.fences.back(), .expires_at = run.expires_at};
+    fence_ = ran.fence.number;
+    co_await tell_first(std::move(ran));
+    co_return;
+  }
+  note(Ending::replayed);
+  Response reply = acknowledges(200) ? *acknowledgement() : Response{};
+  reply.fields.push_back({.name = config().reply.replayed_header, .value = "true"});
+  co_await send(std::move(reply));
+}
+
+// Claims the events from `at` on, and when there are no more of them hands on those that were free.
+Task<Outcome> Exchange::claim_rest(BatchRun* run, std::size_t at) {
+  for (; at < run->batch.identities.size(); ++at) {
+    const Identity& identity = run->batch.identities[at];
+    Action act = [this, run, at](Fence fence) {
+      run->fresh[at] = true;
+      run->fences.push_back(fence);
+      return claim_rest(run, at + 1);
+    };
+    Answer answer =
+        co_await services_.once.run(identity.key, identity.fingerprint, run->webhook->policy, std::move(act));
+    if (auto* ran = std::get_if<Ran>(&answer)) {
+      run->expires_at = ran->expires_at;
+      co_return std::move(ran->outcome);
+    }
+    if (auto* refused = std::get_if<Refused>(&answer)) {
+      if (!run->refused) run->refused = std::move(*refused);
+      // Once the attempt was made, only it knows what became of the events.
+      co_return Outcome{.verdict = attempt_ ? Verdict::unknown : Verdict::release,
+                        .response = std::make_shared<Response>()};
+    }
+  }
+  const bool nothing_left = std::ranges::find(run->fresh, true) == run->fresh.end();
+  if (nothing_left) co_return Outcome{.verdict = Verdict::release, .response = std::make_shared<Response>()};
+  co_return co_await attempt_batch(run);
+}
+
+Task<Outcome> Exchange::attempt_batch(BatchRun* run) {
+  std::vector<bool> keep(run->batch.items.size(), false);
+  for (std::size_t i = 0; i < run->fresh.size(); ++i) {
+    if (run->fresh[i]) keep[run->batch.firsts[i]] = true;
+  }
+  const bool whole = run->fresh.size() == run->batch.items.size();
+  if (!whole || std::ranges::find(run->fresh, false) != run->fresh.end()) {
+    body_ = body_with(body_, run->batch.items, keep);
+    request_.body = body_;
+  }
+  const auto newest = std::ranges::max_element(run->fences, {}, &Fence::number);
+  Outcome outcome = co_await attempt(run->webhook, *newest);
+  // Each event remembers that it is done; what the handler said of all of them is for this delivery only.
+  if (outcome.verdict == Verdict::keep && !acknowledges(attempt_->answer().status())) {
+    auto done = std::make_shared<Response>();
+    done->status = attempt_->answer().status();
+    outcome.response = std::move(done);
+  }
+  co_return outcome;
+}
+
+}  // namespace semel

@@ -1,0 +1,140 @@
+// An event from its arrival to its claim, and what its sender hears when it has been processed. From the claim on it
+// goes the way of any guarded request: run_once() in exchange.cc.
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "gateway/exchange.h"
+#include "gateway/key_cache.h"
+#include "gateway/metrics.h"
+#include "gateway/webhook_metrics.h"
+#include "policy/authenticate.h"
+#include "policy/batch.h"
+#include "policy/config.h"
+#include "policy/event.h"
+#include "policy/fetched_keys.h"
+#include "policy/handshake.h"
+#include "policy/identify.h"
+#include "policy/provider.h"
+#include "policy/reply.h"
+#include "policy/signatures.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+
+namespace semel {
+namespace {
+
+constexpr Millis no_wait{0};
+
+}  // namespace
+
+// Who sent it is verified before anything is stored.
+Task<void> Exchange::receive(const Webhook* webhook) {
+  webhook_ = webhook;
+  const auto wait = plan_->limiter_of(*webhook).take(*webhook, request_.ip, services_.clock.now());
+  if (wait) {
+    client_.close_after();
+    co_await refuse(problem(ProblemType::rate_limited), *wait);
+    co_return;
+  }
+  if (!co_await read_body()) co_return;
+  if (co_await shake_hands(webhook, Stage::before_signature)) co_return;
+  const std::optional<Authentic> authentic = co_await verify(webhook);
+  if (!authentic) co_return;
+  if (co_await shake_hands(webhook, Stage::after_signature)) co_return;
+
+  const EventPlace place{.space = webhook->space, .key_from = webhook->event_key ? &*webhook->event_key : nullptr};
+  const bool signs_id = webhook->rules.schemes[authentic->scheme].signs_id;
+  Split split = split_batch(webhook->rules, place, signs_id, request_);
+  if (auto* batch = std::get_if<Batch>(&split)) {
+    co_await receive_batch(webhook, std::move(*batch));
+    co_return;
+  }
+  if (const auto* refusal = std::get_if<Refusal>(&split)) {
+    co_await refuse(refusal->problem, no_wait, refusal->detail);
+    co_return;
+  }
+  Identified identified = identify_event(webhook->rules, place, signs_id, request_);
+  event_ = describe_event(webhook->rules, request_);
+  if (auto* identity = std::get_if<Identity>(&identified)) {
+    co_await run_once(webhook, std::move(*identity));
+  } else if (const auto* refusal = std::get_if<Refusal>(&identified)) {
+    co_await refuse(refusal->problem, no_wait, refusal->detail);
+  } else {
+    co_await forward_unguarded(webhook, Ending::unkeyed);
+  }
+}
+
+// Whether the request was a handshake, which has been answered then.
+Task<bool> Exchange::shake_hands(const Webhook* webhook, Stage stage) {
+  auto answer = answer_handshake(webhook->rules, webhook->lock, webhook->verify_token, request_, stage);
+  if (!answer) co_return false;
+  WebhookCounters& counters = plan_->counters_of(*webhook);
+  auto& counter = answer->accepted ? counters.handshakes : counters.handshakes_refused;
+  counter.fetch_add(1, std::memory_order_relaxed);
+  note(answer->accepted ? Ending::passed : Ending::refused);
+  detail_ = answer->accepted ? "handshake" : "handshake refused";
+  co_await send(std::move(answer->response));
+  co_return true;
+}
+
+// Nothing: the sender has been told why. A key that has to be fetched first is fetched; without it nobody can say
+// whether the delivery is authentic, so the sender is asked to come again.
+Task<std::optional<Authentic>> Exchange::verify(const Webhook* webhook) {
+  WebhookCounters& counters = plan_->counters_of(*webhook);
+  const Documents documents = [this](const std::string& name) { return services_.keys.find(name); };
+  const auto judge = [&] {
+    return judge_delivery(webhook->rules, webhook->lock, request_, services_.clock.now(), documents);
+  };
+  Judged judged = judge();
+  if (const auto* wanted = std::get_if<Wanted>(&judged)) {
+    const bool fetched = co_await services_.keys.fetch(*wanted);
+    if (fetched) judged = judge();
+  }
+  if (const auto* authentic = std::get_if<Authentic>(&judged)) {
+    const std::size_t at = std::min(authentic->secret, WebhookCounters::secrets_counted - 1);
+    counters.by_secret.at(at).fetch_add(1, std::memory_order_relaxed);
+    co_return *authentic;
+  }
+  if (const auto* fault = std::get_if<SignatureFault>(&judged)) {
+    counters.by_fault.at(static_cast<std::size_t>(*fault)).fetch_add(1, std::memory_order_relaxed);
+    detail_ = name(*fault);
+    co_await refuse(ProblemType::signature_invalid);
+    co_return std::nullopt;
+  }
+  const bool unknown_key = std::get<Wanted>(judged).refresh;
+  const SignatureFault fault = unknown_key ? SignatureFault::mismatch : SignatureFault::no_key;
+  counters.by_fault.at(static_cast<std::size_t>(fault)).fetch_add(1, std::memory_order_relaxed);
+  detail_ = name(fault);
+  if (unknown_key) {
+    co_await refuse(ProblemType::signature_invalid);
+    co_return std::nullopt;
+  }
+  note(Ending::refused);
+  Response later = plain_reply(503, "The key that this delivery is signed with cannot be had right now.");
+  later.fields.push_back({.name = "Retry-After", .value = "5"});
+  co_await send(std::move(later));
+  co_return std::nullopt;
+}
+
+// Whether what the handler said is replaced by what the sender wants to hear.
+bool Exchange::acknowledges(std::uint16_t status) const {
+  return webhook_ != nullptr && webhook_->rules.ack && status >= 200 && status < 300;
+}
+
+SharedResponse Exchange::acknowledgement() const {
+  const Acknowledgement& ack = *webhook_->rules.ack;
+  Response response{.status = ack.status, .fields = {}, .body = ack.body};
+  if (!ack.body.empty()) response.fields.push_back({.name = "Content-Type", .value = "text/plain"});
+  return std::make_shared<const Response>(std::move(response));
+}
+
+}  // namespace semel

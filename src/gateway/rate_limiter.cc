@@ -1,0 +1,38 @@
+#include "gateway/rate_limiter.h"
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "policy/config.h"
+#include "policy/units.h"
+#include <semel/clock.h>
+
+namespace semel {
+namespace {
+
+constexpr std::size_t addresses_max = 10'000;
+
+}  // namespace
+
+std::optional<Millis> RateLimiter::take(const Webhook& webhook, std::string_view address, Time now) {
+  if (!webhook.rate_limit && !webhook.rate_limit_per_ip) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  // An address that sends too much must not use up what there is for the others.
+  if (webhook.rate_limit_per_ip) {
+    if (by_address_.size() >= addresses_max) make_room(*webhook.rate_limit_per_ip, now);
+    const auto wait = by_address_[std::string(address)].take(*webhook.rate_limit_per_ip, now);
+    if (wait) return wait;
+  }
+  return webhook.rate_limit ? all_.take(*webhook.rate_limit, now) : std::nullopt;
+}
+
+void RateLimiter::make_room(const Rate& rate, Time now) {
+  std::erase_if(by_address_, [&](const auto& each) { return each.second.is_full(rate, now); });
+  if (by_address_.size() >= addresses_max) by_address_.clear();  // the limit for all of them still holds
+}
+
+}  // namespace semel

@@ -1,0 +1,65 @@
+#include "policy/batch.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "policy/event.h"
+#include "policy/identify.h"
+#include "policy/json_items.h"
+#include "policy/provider.h"
+#include "policy/request_view.h"
+#include <semel/key.h>
+#include <semel/problem.h>
+
+namespace semel {
+
+Split split_batch(const Provider& provider, const EventPlace& place, bool signs_id, const RequestView& request) {
+  if (!provider.event.items || !provider.event.deduplicate) return std::monostate{};
+  auto items = json_items(request.body, *provider.event.items);
+  if (!items) return std::monostate{};
+  if (items->size() > batch_items_max) {
+    return Refusal{.problem = problem(ProblemType::body_too_large),
+                   .detail = fmt::format("A delivery may hold {} events.", batch_items_max)};
+  }
+  std::vector<std::pair<Identity, std::size_t>> events;
+  RequestView element = request;
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    element.body = (*items)[i];
+    Identified identified = identify_event(provider, place, signs_id, element);
+    if (auto* refusal = std::get_if<Refusal>(&identified)) return std::move(*refusal);
+    events.emplace_back(std::get<Identity>(std::move(identified)), i);
+  }
+  std::ranges::sort(events, {}, [](const auto& event) { return std::pair(event.first.key.id, event.second); });
+  Batch batch{.items = *std::move(items), .identities = {}, .firsts = {}};
+  for (auto& [identity, at] : events) {
+    if (!batch.identities.empty() && batch.identities.back().key == identity.key) continue;
+    batch.identities.push_back(std::move(identity));
+    batch.firsts.push_back(at);
+  }
+  return batch;
+}
+
+std::string body_with(std::string_view body, const std::vector<std::string_view>& items,
+                      const std::vector<bool>& keep) {
+  if (items.empty() || std::ranges::find(keep, false) == keep.end()) return std::string(body);
+  const auto begin = static_cast<std::size_t>(items.front().data() - body.data());
+  const auto end = static_cast<std::size_t>(items.back().data() + items.back().size() - body.data());
+  std::string out(body.substr(0, begin));
+  bool first = true;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!keep[i]) continue;
+    if (!first) out.push_back(',');
+    out.append(items[i]);
+    first = false;
+  }
+  return out.append(body.substr(end));
+}
+
+}  // namespace semel

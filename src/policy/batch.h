@@ -1,0 +1,38 @@
+// A delivery that holds several events, each with a key of its own.
+//
+// Events are claimed one by one; the handler is given those that nobody has processed yet, in the order in which they
+// came, and the delivery is acknowledged when all of them are done.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "policy/event.h"
+#include "policy/identify.h"
+#include "policy/provider.h"
+#include "policy/request_view.h"
+
+namespace semel {
+
+inline constexpr std::size_t batch_items_max = 1'000;
+
+struct Batch {
+  std::vector<std::string_view> items;  // as they stand in the body
+  // The different events among them, in the order of their keys: two deliveries that share events claim them in the
+  // same order, so that one of the two gets all. `identities[i]` is of `items[firsts[i]]`.
+  std::vector<Identity> identities;
+  std::vector<std::size_t> firsts;
+};
+
+// What a batch is made of; nothing if the body is a single event; a refusal if one of the events has no key.
+using Split = std::variant<std::monostate, Batch, Refusal>;
+Split split_batch(const Provider& provider, const EventPlace& place, bool signs_id, const RequestView& request);
+
+// The body with only the items that `keep` says; all of it, byte by byte, if that is all of them.
+std::string body_with(std::string_view body, const std::vector<std::string_view>& items, const std::vector<bool>& keep);
+
+}  // namespace semel

@@ -1,0 +1,96 @@
+// The key of an event, as a text that fits into a Key.
+#include "policy/event.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/encoding.h"
+#include "core/sha256.h"
+#include "policy/expression.h"
+#include "policy/identify.h"
+#include "policy/provider.h"
+#include "policy/request_view.h"
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/problem.h>
+
+namespace semel {
+namespace {
+
+constexpr std::size_t label_bytes_max = 100;
+
+std::string_view as_text(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+// One short printable value stands for itself; anything else is hashed, behind a byte that no value can begin with.
+std::string key_text(const Expression& expression, std::string joined) {
+  const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
+  const bool plain =
+      expression.parts.size() == 1 && joined.size() <= key_text_bytes_max && std::ranges::all_of(joined, printable);
+  if (plain) return joined;
+  return std::string(1, '\x01') + to_hex(as_text(sha256_parts("semel event key v1", {expression.text, joined})));
+}
+
+Fingerprint fingerprint_of(const Provider& provider, bool signs_id, const RequestView& request) {
+  if (signs_id) return {.digest = sha256("semel event with a signed id v1")};
+  const Request asked{.method = {}, .target = {}, .body = request.body};
+  const bool all_of_it = provider.event.ignore.empty();
+  return fingerprint(asked, all_of_it ? BodyForm::raw : BodyForm::json, provider.event.ignore);
+}
+
+// The first id that is there. An id that is there but cannot be used is not passed over: another attempt may have it
+// right, and would get another key.
+std::expected<std::string, PartError> id_of(const Provider& provider, const Expression* key_from,
+                                            const RequestView& request) {
+  if (key_from != nullptr) {
+    auto joined = evaluate(*key_from, request);
+    if (!joined) return joined;
+    return key_text(*key_from, *std::move(joined));
+  }
+  PartError last;
+  for (const Expression& expression : provider.event.id) {
+    auto joined = evaluate(expression, request);
+    if (joined) return key_text(expression, *std::move(joined));
+    last = std::move(joined).error();
+    if (last.kind == PartError::Kind::invalid) break;
+  }
+  return std::unexpected(std::move(last));
+}
+
+std::string label(const std::optional<Expression>& expression, const RequestView& request) {
+  if (!expression) return {};
+  auto value = evaluate(*expression, request);
+  if (!value || value->size() > label_bytes_max || value->starts_with('\0')) return {};
+  return *std::move(value);
+}
+
+}  // namespace
+
+Identified identify_event(const Provider& provider, const EventPlace& place, bool signs_id,
+                          const RequestView& request) {
+  if (!provider.event.deduplicate && place.key_from == nullptr) return Keyless{};
+  auto text = id_of(provider, place.key_from, request);
+  if (!text) {
+    const bool absent = text.error().kind == PartError::Kind::missing;
+    const Problem what = problem(absent ? ProblemType::key_missing : ProblemType::key_invalid);
+    return Refusal{.problem = what, .detail = fmt::format("The event has no id. {}", text.error().detail)};
+  }
+  auto key = make_key(place.space, request.path, *text);
+  if (!key) return Refusal{.problem = problem(ProblemType::key_invalid), .detail = key.error().detail};
+  return Identity{
+      .key = *std::move(key), .fingerprint = fingerprint_of(provider, signs_id, request), .key_text = *std::move(text)};
+}
+
+EventLabels describe_event(const Provider& provider, const RequestView& request) {
+  return {.type = label(provider.event.type, request), .object = label(provider.event.object, request)};
+}
+
+}  // namespace semel

@@ -1,0 +1,44 @@
+#include "policy/form.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "policy/ascii.h"
+
+namespace semel {
+
+std::optional<std::string> form_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%') {
+      if (i + 2 >= text.size() || !is_hex_digit(text[i + 1]) || !is_hex_digit(text[i + 2])) return std::nullopt;
+      out.push_back(static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2])));
+      i += 2;
+    } else {
+      out.push_back(text[i] == '+' ? ' ' : text[i]);
+    }
+  }
+  return out;
+}
+
+std::optional<FormPairs> form_pairs(std::string_view text) {
+  FormPairs pairs;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('&'), text.size());
+    const std::string_view pair = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), end + 1));
+    if (pair.empty()) continue;
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    auto name = form_decoded(pair.substr(0, equals));
+    auto value = form_decoded(pair.substr(std::min(pair.size(), equals + 1)));
+    if (!name || !value) return std::nullopt;
+    pairs.emplace_back(std::move(*name), std::move(*value));
+  }
+  return pairs;
+}
+
+}  // namespace semel

@@ -1,0 +1,20 @@
+// application/x-www-form-urlencoded, as in a query and in the body of a form.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace semel {
+
+// `+` is a space, `%XX` a byte. Nothing: a percent sign without two digits.
+std::optional<std::string> form_decoded(std::string_view text);
+
+// Name and value of each pair, decoded, in the order in which they came; empty pairs (`&&`) are left out.
+// Nothing: a percent sign without two digits, anywhere.
+using FormPairs = std::vector<std::pair<std::string, std::string>>;
+std::optional<FormPairs> form_pairs(std::string_view text);
+
+}  // namespace semel

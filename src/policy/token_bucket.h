@@ -1,0 +1,36 @@
+// A token bucket: a rate over time, with bursts up to what the rate gives in one of its periods.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "policy/units.h"
+#include <semel/clock.h>
+
+namespace semel {
+
+class TokenBucket {
+ public:
+  // Takes a token; nothing if there was one, otherwise how long it takes until there is.
+  std::optional<Millis> take(const Rate& rate, Time now) {
+    const double capacity = rate.count;
+    const double per_milli = capacity / static_cast<double>(rate.per.count());
+    const auto elapsed = static_cast<double>(std::max((now - at_).count(), Millis::rep{0}));
+    tokens_ = fresh_ ? capacity : std::min(capacity, tokens_ + elapsed * per_milli);
+    fresh_ = false;
+    at_ = now;
+    if (tokens_ < 1) return Millis{static_cast<Millis::rep>((1 - tokens_) / per_milli) + 1};
+    tokens_ -= 1;
+    return std::nullopt;
+  }
+
+  // Whether it would be full by now, as if it had never been used.
+  [[nodiscard]] bool is_full(const Rate& rate, Time now) const { return now >= at_ + rate.per; }
+
+ private:
+  double tokens_ = 0;
+  Time at_{};
+  bool fresh_ = true;
+};
+
+}  // namespace semel
