@@ -33,7 +33,7 @@ Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock) {
     PostgresOptions options;
     for (const Secret& url : store.urls) options.urls.push_back(url.reveal());
     options.time_max = config.limits.store_timeout;
-    return open_postgres_store(clock, std::move(options));
+    return open_postgres_store(clock, options);
   }
 #endif
   return open_embedded_store(clock, {.path = std::string(embedded_path(store)),
