@@ -50,6 +50,6 @@ struct PostgresOptions {
 // While the server cannot be reached, claims end with Code::unavailable at once, and outcomes wait for it until their
 // time is up; nothing has to be restarted when it is back. Destroy it as the embedded store.
 // Code::unavailable: no server, a replica, or a schema that this version does not know; the message says which.
-Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, PostgresOptions options);
+Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, const PostgresOptions& options);
 
 }  // namespace semel

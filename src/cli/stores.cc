@@ -35,7 +35,7 @@ Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock, st
     PostgresOptions options;
     for (const Secret& url : store.urls) options.urls.push_back(url.reveal());
     options.time_max = config.limits.store_timeout;
-    return open_postgres_store(clock, std::move(options));
+    return open_postgres_store(clock, options);
   }
 #endif
   const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {

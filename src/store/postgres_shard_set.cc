@@ -1,6 +1,5 @@
 // Which databases belong together: recorded in each of them, and compared before any key is looked for.
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <string>
 #include <utility>

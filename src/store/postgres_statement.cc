@@ -20,7 +20,6 @@
 #include "store/postgres_parameters.h"
 #include "store/postgres_rows.h"
 #include "store/postgres_sql.h"
-#include "store/waiting.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>

@@ -105,7 +105,7 @@ class PostgresStore : public Store, public Endings {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, PostgresOptions options) {
+Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, const PostgresOptions& options) {
   if (options.urls.empty()) return fail(Code::invalid, "a PostgreSQL store needs an address");
   std::vector<std::unique_ptr<Store>> shards;
   for (const std::string& url : options.urls) {
