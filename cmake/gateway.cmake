@@ -16,6 +16,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     COMPILE_OPTIONS -ftrivial-auto-var-init=uninitialized SKIP_PRECOMPILE_HEADERS ON)
 endif()
 semel_part(gateway semel_http semel_policy fmt::fmt)
+target_compile_definitions(semel_gateway PRIVATE SEMEL_VERSION="${PROJECT_VERSION}")
 
 # The commands are a library too, so that tests can call what is behind them.
 file(GLOB cli_sources CONFIGURE_DEPENDS src/cli/*.cc)

@@ -59,6 +59,9 @@ enum class Lapsed : std::uint8_t {
   taken_over,  // it is replaced by this claim, with the next fence, if the fingerprint is the same (retry)
 };
 
+// Of leases and ttls. Whatever is longer is a mistake, and added to a clock it might overflow.
+inline constexpr Millis span_max{3650 * 86'400'000LL};
+
 struct Terms {
   Millis lease{30'000};
   Millis ttl{86'400'000};
@@ -89,9 +92,10 @@ class Store {
   // One atomic step: of any number of concurrent callers, exactly one is Granted. Durable when it returns.
   // Code::unavailable: the claim may have been made; repeat it with the same owner to find out.
   // Code::full: there is no room, nothing was claimed. Code::corrupt: the record cannot be read; the key stays blocked.
+  // Code::invalid: lease or ttl is not from 1 ms to span_max; nothing was claimed.
   virtual Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) = 0;
 
-  // Lets the claim live for `lease` from now. Code::fenced: it is over.
+  // Lets the claim live for `lease` from now. Code::fenced: it is over. Code::invalid: as above.
   virtual Async<void> renew(Key key, Fence fence, Millis lease) = 0;
 
   // Ends the claim with a response to replay or, given none, as unknown. Durable when it returns. Repeating a call that

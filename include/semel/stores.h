@@ -1,9 +1,11 @@
 // The stores that come with Semel.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include <semel/clock.h>
@@ -19,6 +21,9 @@ struct EmbeddedOptions {
   std::filesystem::path path;
   std::uint64_t free_bytes_min = 64U << 20U;  // below this much free disk space no claim is granted (Code::full)
   std::size_t cache_bytes = 64U << 20U;       // of blocks read from disk
+  // Told of every commit that reached the disk: how many records it wrote, and how long it took. Called on the store's
+  // own thread, which everybody waits for: it must be quick, and must not throw.
+  std::function<void(std::size_t writes, std::chrono::nanoseconds took)> on_commit = {};
 };
 
 // `embedded:PATH` RocksDB in a folder that one process owns. Every answer is on disk before it is given.

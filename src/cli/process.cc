@@ -7,6 +7,8 @@
 
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "core/check.h"
@@ -24,6 +26,11 @@ void raise_file_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void keep_files_private() {
+  constexpr mode_t everybody_else = 077;
+  umask(everybody_else);
 }
 
 std::string program_path() {

@@ -17,6 +17,7 @@
 #include "cli/process.h"
 #include "cli/signals.h"
 #include "gateway/gateway.h"
+#include "gateway/metrics.h"
 #include "gateway/request_log.h"
 #include "policy/address.h"
 #include "policy/config.h"
@@ -28,11 +29,17 @@
 namespace semel {
 namespace {
 
-Result<std::unique_ptr<Store>> open_store(const StoreConfig& config, Clock& clock) {
+Result<std::unique_ptr<Store>> open_store(const StoreConfig& config, Clock& clock,
+                                          std::shared_ptr<StoreMetrics> metrics) {
   if (config.kind == StoreKind::memory) return make_memory_store(clock);
+  const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {
+    metrics->batch_writes.add(static_cast<double>(writes));
+    metrics->sync_seconds.add(std::chrono::duration<double>(took).count());
+  };
   return open_embedded_store(clock, {.path = std::string(embedded_path(config)),
                                      .free_bytes_min = config.free_bytes_min,
-                                     .cache_bytes = static_cast<std::size_t>(config.cache_bytes)});
+                                     .cache_bytes = static_cast<std::size_t>(config.cache_bytes),
+                                     .on_commit = count});
 }
 
 // Until every thread has ended; a second signal to stop ends them at once.
@@ -79,14 +86,16 @@ int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& h
     return 1;
   }
   raise_file_limit();
+  keep_files_private();
   const std::unique_ptr<Clock> clock = make_system_clock();
-  Result<std::unique_ptr<Store>> store = open_store(config->store, *clock);
+  const auto store_metrics = std::make_shared<StoreMetrics>();
+  Result<std::unique_ptr<Store>> store = open_store(config->store, *clock, store_metrics);
   if (!store) {
     fmt::print(stderr, "semel: the store cannot be opened: {}\n", store.error().detail);
     return 1;
   }
   LogSink log(STDOUT_FILENO);
-  auto gateway = Gateway::start(config, *std::move(store), *clock, log, random_seed());
+  auto gateway = Gateway::start(config, *std::move(store), *clock, log, random_seed(), store_metrics);
   if (!gateway) {
     fmt::print(stderr, "semel: {}\n", gateway.error().detail);
     return 1;

@@ -15,10 +15,14 @@ namespace semel {
 namespace {
 
 constexpr Millis retry_after_min{1'000};  // Retry-After counts whole seconds
-constexpr Millis retry_after_max{5'000};  // a holder may end long before its lease
+constexpr Millis retry_after_max{5'000};
 
-Millis advice(Millis lease_left) {
-  return std::clamp(lease_left, retry_after_min, retry_after_max);
+// As long again as it has been running: most attempts end within a second or so, and one that does not is not asked for
+// every second. What is left of the lease says nothing of this, because a holder that lives renews it.
+Millis advice(const Held& held) {
+  const Time now = held.record.lease_until - held.lease_left;
+  const Millis running_for = now - held.record.claimed_at;
+  return std::clamp(std::min(running_for, held.lease_left), retry_after_min, retry_after_max);
 }
 
 Decision reject(ProblemType type, Millis retry_after = Millis{0}) {
@@ -48,14 +52,15 @@ Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy
   if (const auto* granted = std::get_if<Granted>(&claim)) {
     return Run{.fence = granted->fence, .expires_at = granted->expires_at};
   }
-  const auto& [record, lease_left] = std::get<Held>(claim);
+  const auto& held = std::get<Held>(claim);
+  const Record& record = held.record;
   if (record.fingerprint != fingerprint) return reject(ProblemType::key_reused);
   switch (record.state) {
     case State::done:
       return Replay{.response = record.response, .fence = record.fence, .expires_at = record.expires_at};
     case State::running:
-      if (policy.in_flight == InFlight::wait) return Wait{.lease_left = lease_left};
-      return reject(ProblemType::in_flight, advice(lease_left));
+      if (policy.in_flight == InFlight::wait) return Wait{.lease_left = held.lease_left};
+      return reject(ProblemType::in_flight, advice(held));
     case State::unknown:
       return decide_unknown(record, policy);
     case State::released:

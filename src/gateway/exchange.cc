@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,7 @@ namespace semel {
 namespace {
 
 constexpr Millis no_wait{0};
+constexpr Millis a_day{86'400'000};
 
 // The target without scheme and authority, which an absolute-form target has (RFC 9112 §3.2.2).
 std::string_view origin_form(std::string_view target, std::string_view& host) {
@@ -116,9 +118,19 @@ Task<void> Exchange::guard(const Route* route) {
     co_await pass(route);
     co_return;
   }
+  std::optional<Keyed> keyed;
+  if (!needs_body(*route)) {
+    keyed = find_key(*route, request_);
+    const auto* refusal = std::get_if<Refusal>(&*keyed);
+    if (refusal != nullptr && route->mode == Mode::enforce) {
+      co_await refuse(refusal->problem, no_wait, refusal->detail);
+      co_return;
+    }
+  }
   if (!co_await read_body()) co_return;
 
-  Identified identified = identify(*route, request_);
+  if (!keyed) keyed = find_key(*route, request_);
+  Identified identified = identify(*route, request_, *std::move(keyed));
   if (route->mode == Mode::observe) {
     observe(*route, identified);
     co_await forward_unguarded(route, Ending::observed);
@@ -145,6 +157,9 @@ Task<bool> Exchange::read_body() {
   } else if (body.error() == http::Failure::malformed) {
     Response refusal = plain_reply(400, "The body is not framed as HTTP/1.1 says.");
     co_await send(std::move(refusal));
+  } else if (body.error() == http::Failure::timed_out) {
+    Response refusal = plain_reply(408, "The body did not arrive in time.", Retry::same_key);
+    co_await send(std::move(refusal));
   }
   co_return false;
 }
@@ -166,9 +181,20 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
   if (route->probe) {
     ask = [this, route, question = &*route->probe, text = identity.key_text] { return probe(route, question, text); };
   }
+  watch_store(route);
+  asked_ = services_.clock.stopwatch();
   Answer answer =
       co_await services_.once.run(identity.key, identity.fingerprint, route->policy, std::move(act), std::move(ask));
   services_.metrics.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  if (given_up_) {
+    co_await given_up_->wait(a_day);  // it is bounded by what it waits for itself
+    co_return;
+  }
+  client_.silence();
+  if (attempt_) {
+    const std::chrono::nanoseconds attempt_ended = attempt_began_ + upstream_time_;
+    services_.metrics.complete_seconds.add(seconds(services_.clock.stopwatch() - attempt_ended));
+  }
 
   const auto* refused = std::get_if<Refused>(&answer);
   if (refused != nullptr && refused->problem.type == ProblemType::store_unavailable) {
@@ -182,12 +208,14 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
 }
 
 Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
-  const std::chrono::nanoseconds from = services_.clock.stopwatch();
-  services_.metrics.claim_seconds.add(seconds(from - started_));
+  if (given_up_) co_return Outcome{.verdict = Verdict::release, .response = std::make_shared<Response>()};
+  client_.silence();
+  attempt_began_ = services_.clock.stopwatch();
+  services_.metrics.claim_seconds.add(seconds(attempt_began_ - asked_));
   attempt_ = std::make_unique<Attempt>(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
                                        config().reply.replayed_header);
   Outcome outcome = co_await attempt_->run(head_for_upstream(*route, fence.number), body_);
-  upstream_time_ = services_.clock.stopwatch() - from;
+  upstream_time_ = services_.clock.stopwatch() - attempt_began_;
   services_.metrics.upstream_seconds.add(seconds(upstream_time_));
   if (attempt_->bad_outcome_field()) route_metrics_->bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);
   const bool kept = outcome.verdict == Verdict::keep;
@@ -200,10 +228,13 @@ Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
 
 Task<Outcome> Exchange::probe(const Route* route, const Expression* question, std::string key_text) {
   const auto target = render_target(*question, request_, key_text);
-  if (!target) co_return Outcome{};
+  if (!target || given_up_) co_return Outcome{};
+  client_.silence();
   Attempt asking(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
                  config().reply.replayed_header);
-  co_return co_await asking.ask(head_for_probe(*route, *target));
+  Outcome outcome = co_await asking.ask(head_for_probe(*route, *target));
+  watch_store(route);
+  co_return outcome;
 }
 
 Task<void> Exchange::tell(Answer answer, const Identity* identity) {

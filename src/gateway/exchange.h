@@ -18,6 +18,7 @@
 #include "gateway/replay_cache.h"
 #include "gateway/request_log.h"
 #include "http/transaction.h"
+#include "once/pause.h"
 #include "policy/authenticate.h"
 #include "policy/batch.h"
 #include "policy/config.h"
@@ -61,6 +62,10 @@ class Exchange {
   Task<void> run_once(const Route* route, Identity identity);
   Task<void> pass(const Route* route);
   Task<void> forward_unguarded(const Route* route, Ending ending);
+
+  // The store has limits.store_timeout; then the client is told so, and a claim that is granted later is given up.
+  void watch_store(const Route* route);
+  static Task<void> give_store_up(Exchange* self, const Route* route);
   void observe(const Route& route, const Identified& identified);
 
   // Of a webhook.
@@ -109,8 +114,11 @@ class Exchange {
   std::uint64_t fence_ = 0;
   std::string detail_;
   EventLabels event_;
+  std::chrono::nanoseconds asked_{0};  // the store, for the key
+  std::chrono::nanoseconds attempt_began_{0};
   std::chrono::nanoseconds upstream_time_{0};
   std::unique_ptr<Attempt> attempt_;
+  std::shared_ptr<Pause> given_up_;  // on the store: there once that has happened, rung once the client has been told
 };
 
 }  // namespace semel

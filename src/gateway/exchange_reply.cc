@@ -1,5 +1,6 @@
 // The small change of an exchange: heads that go up, replies that come down, the log line at the end.
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +9,10 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 
 #include "gateway/attempt.h"
 #include "gateway/exchange.h"
@@ -19,6 +24,7 @@
 #include "http/failure.h"
 #include "http/head.h"
 #include "http/writer.h"
+#include "once/pause.h"
 #include "policy/address.h"
 #include "policy/ascii.h"
 #include "policy/config.h"
@@ -40,6 +46,17 @@ constexpr std::size_t head_bytes_usual = 1024;
 
 bool is_safe(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
+}
+
+// Error: somebody has to look at it. Warning: somebody did not get what was asked for.
+LogLevel level_of(Ending ending, std::optional<ProblemType> problem, std::uint16_t status) {
+  if (ending == Ending::unknown || problem == ProblemType::outcome_unknown ||
+      problem == ProblemType::store_unavailable || problem == ProblemType::record_corrupt ||
+      problem == ProblemType::upstream_unreachable) {
+    return LogLevel::error;
+  }
+  const bool refused = ending == Ending::refused || ending == Ending::malformed || status >= 500;
+  return refused ? LogLevel::warning : LogLevel::info;
 }
 
 http::CallEnd call_end(RelayEnd end) {
@@ -72,6 +89,32 @@ Task<void> Exchange::forward_unguarded(const Route* route, Ending ending) {
   Ran ran{.outcome = std::move(outcome), .fence = {}, .expires_at = {}};
   co_await tell_first(std::move(ran));
   if (attempt_->end() == http::CallEnd::answered) note(ending);
+}
+
+void Exchange::watch_store(const Route* route) {
+  Millis time = config().limits.store_timeout;
+  if (route->policy.in_flight == InFlight::wait) time += route->policy.wait_max;  // for another request, not the store
+  client_.alarm(time, [this, route] {
+    given_up_ = std::make_shared<Pause>(services_.clock);
+    // Later, not now: the ticker is going through its connections, and this may close some.
+    boost::asio::post(client_.executor(), [this, route] {
+      boost::asio::co_spawn(client_.executor(), give_store_up(this, route), boost::asio::detached);
+    });
+  });
+}
+
+// Beside run_once(), which still waits for the store and comes to its end only after this has.
+Task<void> Exchange::give_store_up(Exchange* self, const Route* route) {
+  self->services_.metrics.store_errors.fetch_add(1, std::memory_order_relaxed);
+  self->client_.close_after();
+  if (route->on_store_down == OnStoreDown::forward) {
+    co_await self->forward_unguarded(route, Ending::unkeyed);
+  } else {
+    self->detail_ = "the store did not answer in time";
+    co_await self->refuse(problem(ProblemType::store_unavailable), retry_after_unreached);
+  }
+  self->client_.end_sending();
+  self->given_up_->ring();
 }
 
 void Exchange::observe(const Route& route, const Identified& identified) {
@@ -158,12 +201,12 @@ Task<void> Exchange::send(Response response) {
 }
 
 void Exchange::write_log() const {
-  route_metrics_->by_ending.at(static_cast<std::size_t>(ending_)).fetch_add(1, std::memory_order_relaxed);
-  if (problem_) {
-    route_metrics_->by_problem.at(static_cast<std::size_t>(*problem_)).fetch_add(1, std::memory_order_relaxed);
-  }
-  if (!config().log.requests) return;
+  count(route_metrics_->by_ending, ending_);
+  if (problem_) count(route_metrics_->by_problem, *problem_);
+  const LogLevel level = level_of(ending_, problem_, client_.status_sent());
+  if (!config().log.takes(level)) return;
   services_.log.add({.at = services_.clock.now(),
+                     .level = level,
                      .method = request_.method,
                      .path = request_.path,
                      .route = route_metrics_->label,

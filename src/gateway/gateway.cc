@@ -15,6 +15,7 @@
 #include <boost/asio/post.hpp>
 
 #include "gateway/admin.h"
+#include "gateway/metrics.h"
 #include "gateway/request_log.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
@@ -33,14 +34,17 @@ constexpr std::size_t sweep_limit = 1'000;  // records a step, so that a sweep n
 
 }  // namespace
 
-Gateway::Gateway(std::unique_ptr<Store> store, Clock& clock, std::uint64_t seed, std::size_t waiters_max)
-    : once_(*store, clock, seed, waiters_max), store_(std::move(store)) {}
+Gateway::Gateway(std::unique_ptr<Store> store, std::shared_ptr<const StoreMetrics> store_metrics, Clock& clock,
+                 std::uint64_t seed, std::size_t waiters_max)
+    : metrics_(std::move(store_metrics)), once_(*store, clock, seed, waiters_max), store_(std::move(store)) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Config>& config,
                                                 std::unique_ptr<Store> store, Clock& clock, LogSink& log,
-                                                std::uint64_t seed) {
-  std::unique_ptr<Gateway> gateway(new Gateway(std::move(store), clock, seed, config->limits.waiters));
+                                                std::uint64_t seed, std::shared_ptr<const StoreMetrics> store_metrics) {
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(std::move(store), std::move(store_metrics), clock, seed, config->limits.waiters));
   gateway->gate_.connections_max = config->limits.connections;
+  gateway->gate_.per_address_max = config->limits.connections_per_ip;
   const Shared shared{.clock = clock,
                       .once = gateway->once_,
                       .metrics = gateway->metrics_,

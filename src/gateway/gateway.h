@@ -26,7 +26,8 @@ class Gateway {
   // `seed` must differ from process to process. Code::unavailable: an address cannot be had.
   static Result<std::unique_ptr<Gateway>> start(const std::shared_ptr<const Config>& config,
                                                 std::unique_ptr<Store> store, Clock& clock, LogSink& log,
-                                                std::uint64_t seed);
+                                                std::uint64_t seed,
+                                                std::shared_ptr<const StoreMetrics> store_metrics = nullptr);
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
@@ -47,7 +48,8 @@ class Gateway {
   [[nodiscard]] bool ended() const;
 
  private:
-  Gateway(std::unique_ptr<Store> store, Clock& clock, std::uint64_t seed, std::size_t waiters_max);
+  Gateway(std::unique_ptr<Store> store, std::shared_ptr<const StoreMetrics> store_metrics, Clock& clock,
+          std::uint64_t seed, std::size_t waiters_max);
   Task<void> sweep();
 
   Metrics metrics_;

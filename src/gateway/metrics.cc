@@ -25,6 +25,16 @@ void heading(std::string& out, std::string_view name, std::string_view type, std
   fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
+template <class Number>
+void sample(std::string& out, std::string_view name, Number value) {
+  fmt::format_to(std::back_inserter(out), "{} {}\n", name, value);
+}
+
+void histogram(std::string& out, std::string_view name, std::string_view help, const Histogram& counts) {
+  heading(out, name, "histogram", help);
+  counts.render(out, name, "");
+}
+
 std::string escaped(std::string_view label) {
   std::string out;
   for (const char c : label) {
@@ -40,10 +50,10 @@ std::string_view name(Ending ending) {
   return ending_names.at(static_cast<std::size_t>(ending));
 }
 
-void Histogram::add(double seconds) {
-  const auto at = static_cast<std::size_t>(std::ranges::lower_bound(bounds, seconds) - bounds.begin());
+void Histogram::add(double value) {
+  const auto at = static_cast<std::size_t>(std::ranges::lower_bound(bounds_, value) - bounds_.begin());
   counts_.at(at).fetch_add(1, std::memory_order_relaxed);
-  sum_micros_.fetch_add(static_cast<std::uint64_t>(seconds * 1e6), std::memory_order_relaxed);
+  sum_millionths_.fetch_add(static_cast<std::uint64_t>(value * 1e6), std::memory_order_relaxed);
 }
 
 void Histogram::render(std::string& out, std::string_view name, std::string_view labels) const {
@@ -52,10 +62,10 @@ void Histogram::render(std::string& out, std::string_view name, std::string_view
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     total += counts_.at(i).load(std::memory_order_relaxed);
-    const std::string bound = i < bounds.size() ? fmt::format("{}", bounds.at(i)) : "+Inf";
+    const std::string bound = i < bounds_.size() ? fmt::format("{}", bounds_.at(i)) : "+Inf";
     fmt::format_to(line, "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma, bound, total);
   }
-  const double sum = static_cast<double>(sum_micros_.load(std::memory_order_relaxed)) / 1e6;
+  const double sum = static_cast<double>(sum_millionths_.load(std::memory_order_relaxed)) / 1e6;
   const std::string all = labels.empty() ? std::string() : fmt::format("{{{}}}", labels);
   fmt::format_to(line, "{0}_sum{1} {2}\n{0}_count{1} {3}\n", name, all, sum, total);
 }
@@ -66,10 +76,16 @@ RouteMetrics& Metrics::route(std::string_view label) {
   return found != routes_.end() ? *found : routes_.emplace_back(std::string(label));
 }
 
-std::string Metrics::render() const {
-  std::string out;
+std::uint64_t Metrics::refused(ProblemType problem) const {
+  std::uint64_t total = 0;
+  for (const RouteMetrics& route : routes_) {
+    total += route.by_problem.at(static_cast<std::size_t>(problem)).load(std::memory_order_relaxed);
+  }
+  return total;
+}
+
+void Metrics::render_routes(std::string& out) const {
   const auto line = std::back_inserter(out);
-  const std::scoped_lock lock(mutex_);
   heading(out, "semel_requests_total", "counter", "Requests by route and how they ended.");
   for (const RouteMetrics& route : routes_) {
     for (std::size_t i = 0; i < endings; ++i) {
@@ -96,17 +112,32 @@ std::string Metrics::render() const {
     fmt::format_to(line, "semel_bad_outcome_fields_total{{route=\"{}\"}} {}\n", escaped(route.label),
                    route.bad_outcome_fields.load(std::memory_order_relaxed));
   }
+}
+
+std::string Metrics::render() const {
+  std::string out;
+  const std::scoped_lock lock(mutex_);
+  heading(out, "semel_build_info", "gauge", "Always 1; the label says which version runs.");
+  sample(out, "semel_build_info{version=\"" SEMEL_VERSION "\"}", 1);
+  render_routes(out);
+  heading(out, "semel_quota_refusals_total", "counter", "Requests refused with 429: over a rate or a quota.");
+  sample(out, "semel_quota_refusals_total", refused(ProblemType::rate_limited) + refused(ProblemType::quota_exceeded));
   heading(out, "semel_in_flight", "gauge", "Guarded requests under way.");
-  fmt::format_to(line, "semel_in_flight {}\n", in_flight.load(std::memory_order_relaxed));
+  sample(out, "semel_in_flight", in_flight.load(std::memory_order_relaxed));
   heading(out, "semel_expired_total", "counter", "Expired records that were swept.");
-  fmt::format_to(line, "semel_expired_total {}\n", expired.load(std::memory_order_relaxed));
-  heading(out, "semel_store_errors_total", "counter", "Calls that the store did not carry out.");
-  fmt::format_to(line, "semel_store_errors_total {}\n", store_errors.load(std::memory_order_relaxed));
-  heading(out, "semel_claim_seconds", "histogram", "From asking the store for a key to its answer.");
-  claim_seconds.render(out, "semel_claim_seconds", "");
-  heading(out, "semel_upstream_seconds", "histogram", "From sending a guarded request to the end of its answer.");
-  upstream_seconds.render(out, "semel_upstream_seconds", "");
+  sample(out, "semel_expired_total", expired.load(std::memory_order_relaxed));
+  heading(out, "semel_store_errors_total", "counter", "Requests that the store did not answer for, or not in time.");
+  sample(out, "semel_store_errors_total", store_errors.load(std::memory_order_relaxed));
+  histogram(out, "semel_claim_seconds", "From asking the store for a key to the start of its attempt.", claim_seconds);
+  histogram(out, "semel_complete_seconds", "From the end of an attempt to its outcome being durable.",
+            complete_seconds);
+  histogram(out, "semel_upstream_seconds", "From sending a guarded request to the end of its answer.",
+            upstream_seconds);
   webhooks.render(out);
+  if (store_ == nullptr) return out;
+  histogram(out, "semel_store_batch_writes", "Records written by one sync of the embedded store.",
+            store_->batch_writes);
+  histogram(out, "semel_store_sync_seconds", "How long each sync of the embedded store took.", store_->sync_seconds);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -36,17 +37,29 @@ std::string_view name(Ending ending);
 
 inline constexpr std::size_t problem_types = static_cast<std::size_t>(ProblemType::no_route) + 1;
 
+// Upper bounds of buckets; the last bucket has none.
+inline constexpr std::size_t bounds_count = 14;
+using Bounds = std::array<double, bounds_count>;
+inline constexpr Bounds second_bounds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
+                                      0.025,  0.05,    0.1,    0.25,  1,      5,     30};
+inline constexpr Bounds count_bounds{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+
 class Histogram {
  public:
-  // Upper bounds in seconds; the last bucket has none.
-  static constexpr std::array<double, 14> bounds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
-                                                 0.025,  0.05,    0.1,    0.25,  1,      5,     30};
-  void add(double seconds);
+  explicit Histogram(const Bounds& bounds = second_bounds) : bounds_(bounds) {}
+  void add(double value);
   void render(std::string& out, std::string_view name, std::string_view labels) const;
 
  private:
-  std::array<std::atomic<std::uint64_t>, bounds.size() + 1> counts_{};
-  std::atomic<std::uint64_t> sum_micros_{0};
+  const Bounds& bounds_;
+  std::array<std::atomic<std::uint64_t>, bounds_count + 1> counts_{};
+  std::atomic<std::uint64_t> sum_millionths_{0};
+};
+
+// What a store tells of itself: made before the store, and counted on its thread.
+struct StoreMetrics {
+  Histogram batch_writes{count_bounds};
+  Histogram sync_seconds;
 };
 
 // Counters of one route; label is the path pattern of the configuration.
@@ -60,8 +73,16 @@ struct RouteMetrics {
   std::atomic<std::uint64_t> bad_outcome_fields{0};
 };
 
+template <class Counters, class What>
+void count(Counters& counters, What what) {
+  counters.at(static_cast<std::size_t>(what)).fetch_add(1, std::memory_order_relaxed);
+}
+
 class Metrics {
  public:
+  // `store` may be nothing: not every store tells.
+  explicit Metrics(std::shared_ptr<const StoreMetrics> store = nullptr) : store_(std::move(store)) {}
+
   // A route keeps its counters over reloads as long as its path stays the same. The reference stays valid for ever.
   RouteMetrics& route(std::string_view label);
 
@@ -69,6 +90,7 @@ class Metrics {
   std::atomic<std::uint64_t> expired{0};
   std::atomic<std::uint64_t> store_errors{0};
   Histogram claim_seconds;
+  Histogram complete_seconds;
   Histogram upstream_seconds;
   WebhookMetrics webhooks;
 
@@ -76,6 +98,10 @@ class Metrics {
   [[nodiscard]] std::string render() const;
 
  private:
+  void render_routes(std::string& out) const;
+  [[nodiscard]] std::uint64_t refused(ProblemType problem) const;
+
+  std::shared_ptr<const StoreMetrics> store_;
   mutable std::mutex mutex_;  // of the list, not of what is counted
   std::deque<RouteMetrics> routes_;
 };

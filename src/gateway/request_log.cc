@@ -18,6 +18,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "policy/config.h"
 #include <semel/clock.h>
 
 namespace semel {
@@ -25,6 +26,20 @@ namespace {
 
 constexpr std::size_t flush_from_bytes = 65'536;
 constexpr std::size_t key_bytes_shown = 6;
+
+std::string_view name(LogLevel level) {
+  switch (level) {
+    case LogLevel::error:
+      return "error";
+    case LogLevel::warning:
+      return "warning";
+    case LogLevel::info:
+      return "info";
+    case LogLevel::debug:
+      break;
+  }
+  return "debug";
+}
 
 void text(std::string& out, std::string_view name, std::string_view value) {
   if (value.empty()) return;
@@ -97,11 +112,13 @@ void RequestLog::append_time(Time at) {
   }
   lines_.append("{\"time\":\"").append(second_text_).push_back('.');
   append_thousandths(lines_, static_cast<std::uint64_t>((at - second).count()));
-  lines_.append("Z\",\"event\":\"request\"");
+  lines_.append("Z\"");
 }
 
 void RequestLog::add(const LogEntry& entry) {
   append_time(entry.at);
+  text(lines_, "level", name(entry.level));
+  text(lines_, "event", "request");
   text(lines_, "method", entry.method);
   text(lines_, "path", entry.path);
   text(lines_, "route", entry.route);

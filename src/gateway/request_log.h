@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "policy/config.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 
@@ -27,6 +28,7 @@ class LogSink {
 
 struct LogEntry {
   Time at;
+  LogLevel level = LogLevel::info;
   std::string_view method;
   std::string_view path;
   std::string_view route;

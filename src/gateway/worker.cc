@@ -12,7 +12,9 @@
 #include <boost/asio/post.hpp>
 
 #include "gateway/exchange.h"
+#include "gateway/metrics.h"
 #include "gateway/plan.h"
+#include "gateway/request_log.h"
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/transaction.h"
@@ -27,7 +29,10 @@ namespace {
 namespace asio = boost::asio;
 
 http::SessionLimits limits_of(const LimitsConfig& limits) {
-  return {.head_bytes = static_cast<std::uint32_t>(limits.header_bytes),
+  return {.head = {.head_bytes = static_cast<std::uint32_t>(limits.header_bytes),
+                   .target_bytes = limits.target_bytes,
+                   .line_bytes = limits.header_line_bytes,
+                   .fields = limits.header_fields},
           .head_time = limits.header_timeout,
           .body_time = limits.body_timeout,
           .idle_time = limits.idle_timeout};
@@ -97,6 +102,17 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .log = log_,
                           .keys = keys_};
   return run(std::make_unique<Exchange>(services, plan_, transaction));
+}
+
+// Nothing of what came is believed, so nothing of it is in the line.
+void Worker::refused(std::uint16_t status) {
+  count(plan_->no_route->by_ending, Ending::malformed);
+  LogEntry entry;
+  entry.at = shared_.clock.now();
+  entry.level = LogLevel::warning;
+  entry.outcome = name(Ending::malformed);
+  entry.status = status;
+  if (plan_->config->log.takes(LogLevel::warning)) log_.add(entry);
 }
 
 Task<void> Worker::run(std::unique_ptr<Exchange> exchange) {

@@ -60,6 +60,7 @@ class Worker : public http::Handler {
   [[nodiscard]] const std::shared_ptr<const Plan>& plan() const { return plan_; }
 
   Task<void> handle(http::Transaction& transaction) override;
+  void refused(std::uint16_t status) override;
 
  private:
   static Task<void> run(std::unique_ptr<Exchange> exchange);

@@ -39,8 +39,7 @@ void send_at_once(Socket& socket) {
 
 }  // namespace
 
-Connection::Connection(Socket socket, Ticker& ticker)
-    : socket_(std::move(socket)), watch_(ticker, [this] { close(); }) {
+Connection::Connection(Socket socket, Ticker& ticker) : socket_(std::move(socket)), watch_(ticker, [this] { late(); }) {
   if (socket_.is_open()) send_at_once(socket_);
 }
 
@@ -108,6 +107,14 @@ Attempt<void> Connection::write(std::string_view first, std::string_view second,
     if (error) co_return failed(reason(error));
   }
   co_return Try<void>();
+}
+
+void Connection::late() {
+  if (const auto instead = std::exchange(instead_, nullptr)) {
+    instead();
+  } else {
+    close();
+  }
 }
 
 Failure Connection::reason(const boost::system::error_code& error) const {

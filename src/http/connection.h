@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/buffer.hpp>
@@ -40,19 +42,24 @@ class Connection {
   [[nodiscard]] bool silent();
 
   [[nodiscard]] Ticker::Watch& deadline() { return watch_; }
+  // What a deadline that is missed does, once, instead of closing the connection. Nothing: it closes it again.
+  void when_late(std::function<void()> instead) { instead_ = std::move(instead); }
   [[nodiscard]] std::string peer_address() const;
+  [[nodiscard]] Executor executor() { return socket_.get_executor(); }
   // Ends what is under way on this connection with Failure::broken; the connection stays open.
   void interrupt();
   void shut_down_writing();
   void close();
 
  private:
+  void late();
   // How many bytes the system took at once; 0 if it takes none now.
   Try<std::size_t> write_now(std::span<const std::string_view> parts);
   [[nodiscard]] Failure reason(const boost::system::error_code& error) const;
 
   Socket socket_;
   Ticker::Watch watch_;
+  std::function<void()> instead_;
   std::string buffer_;
   std::size_t from_ = 0;
   std::size_t to_ = 0;

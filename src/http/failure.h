@@ -14,6 +14,7 @@ enum class Failure : std::uint8_t {
   timed_out,    // it took too long
   malformed,    // what it sent is not HTTP/1.1 as we take it
   too_large,    // over a limit of ours
+  long_target,  // the target of a request is over its limit
   unreachable,  // no connection could be made
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -36,13 +37,21 @@ constexpr int backlog = 4096;
 class Visit {
  public:
   Visit(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits, Gate& gate)
-      : gate_(gate), number_(++gate.connections), session_(std::move(connection), handler, limits, gate.draining) {}
-  ~Visit() { --gate_.connections; }
+      : gate_(gate),
+        number_(++gate.connections),
+        address_(gate.per_address_max == 0 ? std::string() : connection->peer_address()),
+        of_address_(address_.empty() ? 0 : gate.visitors.enter(address_)),
+        session_(std::move(connection), handler, limits, gate.draining) {}
+  ~Visit() {
+    if (!address_.empty()) gate_.visitors.leave(address_);
+    --gate_.connections;
+  }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
   static Task<void> run(std::unique_ptr<Visit> self) {
-    if (self->number_ > self->gate_.connections_max) {
+    const Gate& gate = self->gate_;
+    if (self->number_ > gate.connections_max || (self->of_address_ != 0 && self->of_address_ > gate.per_address_max)) {
       co_await self->session_.turn_away();
     } else {
       co_await self->session_.run();
@@ -52,10 +61,23 @@ class Visit {
  private:
   Gate& gate_;
   const std::size_t number_;
+  const std::string address_;  // "" where it does not matter
+  const std::size_t of_address_;
   Session session_;
 };
 
 }  // namespace
+
+std::size_t Visitors::enter(const std::string& address) {
+  const std::scoped_lock lock(mutex_);
+  return ++counts_[address];
+}
+
+void Visitors::leave(const std::string& address) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = counts_.find(address);
+  if (--found->second == 0) counts_.erase(found);
+}
 
 Listener::Listener(const Executor& executor, Ticker& ticker, Gate& gate)
     : executor_(executor), ticker_(ticker), gate_(gate), acceptor_(executor) {}

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -17,11 +19,25 @@
 
 namespace semel::http {
 
+// How many connections each client address has open.
+class Visitors {
+ public:
+  // The number that there are with this one.
+  std::size_t enter(const std::string& address);
+  void leave(const std::string& address);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::size_t> counts_;
+};
+
 // Shared by all listeners of one address.
 struct Gate {
   std::atomic<bool> draining{false};
   std::atomic<std::size_t> connections{0};
   std::size_t connections_max = 10'000;
+  std::size_t per_address_max = 0;  // 0: no limit, and nothing is counted
+  Visitors visitors;
 };
 
 // Whether others may listen on the same address. The kernel then deals to all of them, whatever process they are in, so

@@ -25,7 +25,7 @@ std::string_view view(beast::string_view text) {
 }  // namespace
 
 template <bool is_request>
-Parser<is_request>::Parser(Head& head, ParserLimits limits) : head_(head) {
+Parser<is_request>::Parser(Head& head, ParserLimits limits) : head_(head), limits_(limits) {
   head_.clear();
   this->header_limit(limits.head_bytes);
   this->body_limit(boost::none);  // bodies are bounded where they are kept, not where they pass through
@@ -39,7 +39,9 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
     const std::size_t size = this->put(boost::asio::buffer(bytes.substr(consumed)), error);
     consumed += size;
     if (error == beast::http::error::need_more) break;
-    if (error == beast::http::error::header_limit) return failed(Failure::too_large);
+    if (error == beast::http::error::header_limit) {
+      return failed(is_request && !target_seen_ ? Failure::long_target : Failure::too_large);
+    }
     if (error) return failed(Failure::malformed);
   }
   if (!this->is_header_done()) return consumed;
@@ -84,7 +86,12 @@ Try<void> Parser<is_request>::read_end() {
 
 template <bool is_request>
 void Parser<is_request>::on_request_impl(beast::http::verb /*verb*/, Text method, Text target, int version,
-                                         Code& /*error*/) {
+                                         Code& error) {
+  if (target.size() > limits_.target_bytes) {
+    error = beast::http::error::header_limit;
+    return;
+  }
+  target_seen_ = true;
   head_.set_request(view(method), view(target));
   head_.set_version(static_cast<unsigned>(version));
 }
@@ -96,8 +103,12 @@ void Parser<is_request>::on_response_impl(int code, Text /*reason*/, int version
 }
 
 template <bool is_request>
-void Parser<is_request>::on_field_impl(beast::http::field /*field*/, Text name, Text value, Code& /*error*/) {
+void Parser<is_request>::on_field_impl(beast::http::field /*field*/, Text name, Text value, Code& error) {
   if (sealed_) return;  // a trailer: discarded, so that it can never pass for a field that was checked
+  if (++fields_ > limits_.fields || name.size() + value.size() > limits_.line_bytes) {
+    error = beast::http::error::header_limit;
+    return;
+  }
   head_.add(view(name), view(value));
 }
 

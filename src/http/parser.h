@@ -14,6 +14,9 @@ namespace semel::http {
 
 struct ParserLimits {
   std::uint32_t head_bytes = 65'536;
+  std::size_t target_bytes = 65'536;
+  std::size_t line_bytes = 65'536;  // of one field, name and value
+  std::size_t fields = 65'535;
 };
 
 // One message, then it is spent.
@@ -25,7 +28,7 @@ class Parser : private boost::beast::http::basic_parser<is_request> {
   // For the answer to HEAD: it has the fields of a body, but none.
   void expect_no_body() { this->skip(true); }
 
-  // How many of `bytes` the head takes; 0 while it is not complete.
+  // How many of `bytes` the head takes; 0 while it is not complete. Failure::too_large, long_target: over the limits.
   Try<std::size_t> read_head(std::string_view bytes);
 
   // The next piece of the body in `bytes`. Nothing consumed and not done: more bytes are needed.
@@ -57,7 +60,10 @@ class Parser : private boost::beast::http::basic_parser<is_request> {
   void on_finish_impl(Code& error) override;
 
   Head& head_;
+  const ParserLimits limits_;
   std::string_view data_;
+  std::size_t fields_ = 0;
+  bool target_seen_ = false;
   bool sealed_ = false;
 };
 

@@ -27,6 +27,9 @@ constexpr std::string_view bad_request =
 constexpr std::string_view head_too_large =
     R"({"type":"about:blank","title":"Request Header Fields Too Large","status":431,)"
     R"("detail":"The request line and the header fields are over the limit.","retry":"never"})";
+constexpr std::string_view target_too_long =
+    R"({"type":"about:blank","title":"URI Too Long","status":414,)"
+    R"("detail":"The target of the request is over the limit.","retry":"never"})";
 constexpr std::string_view no_room =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
 
@@ -51,9 +54,10 @@ Task<void> Session::turn_away() {
 }
 
 Task<Session::Next> Session::serve_one() {
-  parser_.emplace(head_, ParserLimits{.head_bytes = limits_.head_bytes});
+  parser_.emplace(head_, limits_.head);
   const Try<void> read = co_await read_head();
-  const bool wrong = !read && (read.error() == Failure::malformed || read.error() == Failure::too_large);
+  const bool wrong = !read && (read.error() == Failure::malformed || read.error() == Failure::too_large ||
+                               read.error() == Failure::long_target);
   if (!read && !wrong) co_return Next::close;
 
   transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time);
@@ -96,10 +100,17 @@ Attempt<void> Session::read_head() {
 
 Task<void> Session::refuse(Failure failure) {
   transaction_->close_after();
-  const bool large = failure == Failure::too_large;
   const auto fields = [](HeadWriter& head) { head.field("Content-Type", "application/problem+json"); };
-  const std::uint16_t status = large ? 431 : 400;
-  const std::string_view body = large ? head_too_large : bad_request;
+  std::uint16_t status = 400;
+  std::string_view body = bad_request;
+  if (failure == Failure::too_large) {
+    status = 431;
+    body = head_too_large;
+  } else if (failure == Failure::long_target) {
+    status = 414;
+    body = target_too_long;
+  }
+  handler_.refused(status);
   const Try<void> told = co_await transaction_->reply(status, fields, body);
   if (told) co_await linger();
 }

@@ -23,10 +23,12 @@ class Handler {
   virtual ~Handler() = default;
   // Answers the request; the transaction outlives the task. What is left unanswered closes the connection.
   virtual Task<void> handle(Transaction& transaction) = 0;
+  // What came was no request that could be handled, and was answered with this status.
+  virtual void refused(std::uint16_t status) { static_cast<void>(status); }
 };
 
 struct SessionLimits {
-  std::uint32_t head_bytes = 65'536;
+  ParserLimits head;
   Millis head_time{10'000};  // from its first byte to its last
   Millis body_time{60'000};  // for the body to arrive, and for the answer to be taken
   Millis idle_time{60'000};

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <boost/beast/core/string.hpp>
 
@@ -22,10 +21,17 @@ constexpr std::size_t read_ahead_bytes_max = 65'536;
 
 }  // namespace
 
-Attempt<void> Transaction::invite_body() {
-  if (std::exchange(invited_, true) || head_.version() < 11 || !connection_.unread().empty()) co_return Try<void>();
+// Whether the client holds its body back until it is told to go on.
+bool Transaction::awaits_invitation() const {
+  if (invited_ || parser_.done() || head_.version() < 11 || !connection_.unread().empty()) return false;
   const auto expect = head_.find("Expect");
-  if (!expect || !boost::beast::iequals(*expect, "100-continue")) co_return Try<void>();
+  return expect && boost::beast::iequals(*expect, "100-continue");
+}
+
+Attempt<void> Transaction::invite_body() {
+  const bool awaited = awaits_invitation();
+  invited_ = true;
+  if (!awaited) co_return Try<void>();
   co_return co_await connection_.write(invitation);
 }
 
@@ -42,15 +48,29 @@ Attempt<std::string_view> Transaction::read_body() {
     if (parser_.done()) break;
     const Try<void> invited = co_await invite_body();
     if (!invited) co_return failed(invited.error());
-    connection_.deadline().expect_within(patience_);
+    if (!gathering_) connection_.deadline().expect_within(patience_);
     const Try<void> filled = co_await connection_.fill();
-    connection_.deadline().expect_nothing();
+    if (!gathering_) connection_.deadline().expect_nothing();
     if (!filled) co_return failed(filled.error());
   }
   co_return std::string_view();
 }
 
+Transaction::Gathering::Gathering(Transaction& transaction) : transaction_(transaction) {
+  Connection& connection = transaction_.connection_;
+  transaction_.gathering_ = true;
+  connection.when_late([&connection] { connection.interrupt(); });
+  connection.deadline().expect_within(transaction_.patience_);
+}
+
+Transaction::Gathering::~Gathering() {
+  transaction_.connection_.deadline().expect_nothing();
+  transaction_.connection_.when_late(nullptr);
+  transaction_.gathering_ = false;
+}
+
 Attempt<std::string> Transaction::read_whole_body(std::size_t bytes_max) {
+  const Gathering gathering(*this);
   std::string body;
   if (head_.framing() == Framing::length) {
     if (head_.length() > bytes_max) co_return failed(Failure::too_large);
@@ -81,6 +101,7 @@ void Transaction::end_head(HeadWriter& head) const {
 
 Attempt<void> Transaction::reply(std::uint16_t status, WriteFields fields, std::string_view body) {
   status_sent_ = status;
+  if (awaits_invitation()) close_ = true;  // whether its body still comes, nobody can tell
   connection_.deadline().expect_within(patience_);
   out_.clear();
   HeadWriter head = HeadWriter::response(out_, status);

@@ -28,11 +28,13 @@ class Transaction {
 
   [[nodiscard]] const Head& head() const { return head_; }
   [[nodiscard]] std::string_view peer() const { return peer_; }
+  [[nodiscard]] Executor executor() { return connection_.executor(); }
   [[nodiscard]] bool is_head() const { return head_.method() == "HEAD"; }
 
   // The next piece of the body, valid until the next call; empty at its end.
   Attempt<std::string_view> read_body();
-  // Failure::too_large as soon as it is known that there are more than `bytes_max`.
+  // Failure::too_large as soon as it is known that there are more than `bytes_max`; timed_out if all of it is not there
+  // in time. Both can still be answered.
   Attempt<std::string> read_whole_body(std::size_t bytes_max);
 
   // The answer in one go. `fields` writes all fields but those of framing.
@@ -51,21 +53,46 @@ class Transaction {
   // Something went wrong in the middle: the client must notice.
   void cut_reply() { connection_.close(); }
 
+  // Calls `ring` after `time`, unless silence() comes first. For the time in which nothing is read or written.
+  void alarm(Millis time, std::function<void()> ring) {
+    connection_.when_late(std::move(ring));
+    connection_.deadline().expect_within(time);
+  }
+  void silence() {
+    connection_.deadline().expect_nothing();
+    connection_.when_late(nullptr);
+  }
+
   // Ends a read of the body that another coroutine has under way.
   void stop_reading() { connection_.interrupt(); }
 
   [[nodiscard]] std::uint16_t status_sent() const { return status_sent_; }
   // Nothing more can be done on this connection.
   void close_after() { close_ = true; }
+  // The answer has been sent, and the client is not to wait for the connection to be closed.
+  void end_sending() { connection_.shut_down_writing(); }
   [[nodiscard]] bool close_wanted() const { return close_ || !head_.keep_alive(); }
   [[nodiscard]] bool body_read() const { return parser_.done(); }
   // Gives up the piece that read_body() handed out last.
   void release_body() { connection_.consume(std::exchange(unconsumed_, 0)); }
 
  private:
+  // One deadline for the whole body, not one for each piece; when it passes, the client can still be answered.
+  class Gathering {
+   public:
+    explicit Gathering(Transaction& transaction);
+    ~Gathering();
+    Gathering(const Gathering&) = delete;
+    Gathering& operator=(const Gathering&) = delete;
+
+   private:
+    Transaction& transaction_;
+  };
+
   Attempt<void> invite_body();
   [[nodiscard]] bool has_no_body(std::uint16_t status) const;
   void end_head(HeadWriter& head) const;
+  [[nodiscard]] bool awaits_invitation() const;
   Attempt<void> write_piece(std::string_view data);
 
   Connection& connection_;
@@ -78,6 +105,7 @@ class Transaction {
   std::size_t unconsumed_ = 0;  // of the piece handed out last
   std::uint16_t status_sent_ = 0;
   bool invited_ = false;
+  bool gathering_ = false;
   bool close_ = false;
   bool chunked_ = false;
   bool bodiless_ = false;

@@ -86,6 +86,9 @@ enum class LogLevel : std::uint8_t { error, warning, info, debug };
 struct LogConfig {
   LogLevel level = LogLevel::info;
   bool requests = true;
+
+  // Whether there is to be a line for a request that matters so much.
+  [[nodiscard]] bool takes(LogLevel line) const { return requests && line <= level; }
 };
 
 // Which Host field the upstream sees.

@@ -125,6 +125,7 @@ void read_reply(Reading& reading, const Node* node, ReplyConfig& reply) {
   read_parsed(table, "problem_base", reply.problem_base, parse_base, same);
   read_parsed(table, "replayed_header", reply.replayed_header, parse_name, same);
   read_parsed(table, "docs_url", reply.docs_url, parse_docs, same);
+  read_flag(table, "error_member", reply.error_member);
   table.finish();
 }
 

@@ -1,3 +1,4 @@
+// The key first, from what has come so far; the fingerprint when the body is there.
 #include "policy/identify.h"
 
 #include <algorithm>
@@ -71,7 +72,12 @@ Refusal refuse(ProblemType type, std::string_view why) {
 
 }  // namespace
 
-Identified identify(const Route& route, const RequestView& request) {
+bool needs_body(const Route& route) {
+  const auto from_body = [](const Part& part) { return part.kind == PartKind::json; };
+  return std::ranges::any_of(route.key_from.parts, from_body) || std::ranges::any_of(route.scope.parts, from_body);
+}
+
+Keyed find_key(const Route& route, const RequestView& request) {
   KeyText text = key_of(route.key_from, request);
   if (const auto* const none = std::get_if<NoKey>(&text)) {
     if (route.key == KeyMode::optional) return Keyless{};
@@ -83,10 +89,17 @@ Identified identify(const Route& route, const RequestView& request) {
   auto& key_text = std::get<std::string>(text);
   auto key = make_key(route.space, *scope, key_text);
   if (!key) return refuse(ProblemType::key_invalid, key.error().detail);
+  return KeyOf{.key = std::move(*key), .text = std::move(key_text)};
+}
+
+Identified identify(const Route& route, const RequestView& request, Keyed keyed) {
+  if (auto* const refusal = std::get_if<Refusal>(&keyed)) return std::move(*refusal);
+  auto* const key_of = std::get_if<KeyOf>(&keyed);
+  if (key_of == nullptr) return Keyless{};
   const Request asked{.method = request.method, .target = request.target, .body = request.body};
-  return Identity{.key = std::move(*key),
+  return Identity{.key = std::move(key_of->key),
                   .fingerprint = fingerprint(asked, route.fingerprint, route.ignore),
-                  .key_text = std::move(key_text)};
+                  .key_text = std::move(key_of->text)};
 }
 
 }  // namespace semel

@@ -4,6 +4,8 @@
 //   key_from is one header          as include/semel/key.h says: a quoted string or a bare token, on one line
 //   one other part                  the value, 1 to 255 printable ASCII characters
 //   several parts                   a hash of the joined values, marked with a byte that no client can send
+//
+// In two steps, because most keys and scopes can be told, and refused, before the body has been read.
 #pragma once
 
 #include <string>
@@ -17,10 +19,15 @@
 
 namespace semel {
 
+struct KeyOf {
+  Key key;
+  std::string text;  // for the target of a probe; never to be logged
+};
+
 struct Identity {
   Key key;
   Fingerprint fingerprint;
-  std::string key_text;  // for the target of a probe; never to be logged
+  std::string key_text;
 };
 
 // No key came, and the route does not ask for one: the request passes through unguarded.
@@ -31,8 +38,18 @@ struct Refusal {
   std::string detail;  // for the sender; repeats no value of the request
 };
 
+using Keyed = std::variant<KeyOf, Keyless, Refusal>;
 using Identified = std::variant<Identity, Keyless, Refusal>;
 
-Identified identify(const Route& route, const RequestView& request);
+// Whether the key or the scope is in the body.
+bool needs_body(const Route& route);
+
+Keyed find_key(const Route& route, const RequestView& request);
+// The rest, when the body is there.
+Identified identify(const Route& route, const RequestView& request, Keyed keyed);
+
+inline Identified identify(const Route& route, const RequestView& request) {
+  return identify(route, request, find_key(route, request));
+}
 
 }  // namespace semel

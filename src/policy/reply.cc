@@ -51,6 +51,10 @@ constexpr std::array phrases{Phrase{200, "OK"},
                              Phrase{504, "Gateway Timeout"},
                              Phrase{505, "HTTP Version Not Supported"}};
 
+constexpr std::string_view body_not_kept =
+    "The request with this key ran once and was answered with this status. The body of that answer was too large to "
+    "keep, so it is gone; ask for what it described instead of sending the request again.";
+
 Field content_type() {
   return {.name = "Content-Type", .value = "application/problem+json"};
 }
@@ -59,6 +63,14 @@ std::string problem_body(std::string_view type, std::string_view title, std::uin
                          std::string_view retry) {
   return fmt::format(R"({{"type":"{}","title":"{}","status":{},"detail":"{}","retry":"{}"}})", json_spelling(type),
                      json_spelling(title), status, json_spelling(detail), retry);
+}
+
+// An extension of the problem (RFC 9457 §3.2), in the form that Stripe's clients read.
+void add_error_member(std::string& body, std::string_view code, std::string_view detail, const ReplyConfig& config) {
+  if (!config.error_member) return;
+  body.pop_back();
+  body += fmt::format(R"(,"error":{{"type":"idempotency_error","code":"{}","message":"{}"}}}})", json_spelling(code),
+                      json_spelling(detail));
 }
 
 // Whether the contract promises a Retry-After with this problem.
@@ -93,15 +105,17 @@ Response problem_reply(const Problem& problem, Millis retry_after, const ReplyCo
     reply.fields.push_back(
         {.name = "Link", .value = fmt::format("<{}>; rel=\"describedby\"; type=\"text/html\"", config.docs_url)});
   }
+  const std::string_view why = what.empty() ? detail(problem) : what;
   reply.body = problem_body(config.problem_base + std::string(slug(problem.type)), title(problem.type), problem.status,
-                            what.empty() ? detail(problem) : what, name(problem.retry));
+                            why, name(problem.retry));
+  add_error_member(reply.body, slug(problem.type), why, config);
   return reply;
 }
 
-Response plain_reply(std::uint16_t status, std::string_view detail) {
+Response plain_reply(std::uint16_t status, std::string_view detail, Retry retry) {
   return {.status = status,
           .fields = {content_type()},
-          .body = problem_body("about:blank", reason_phrase(status), status, detail, name(Retry::never))};
+          .body = problem_body("about:blank", reason_phrase(status), status, detail, name(retry))};
 }
 
 Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config) {
@@ -111,11 +125,9 @@ Result<Response> replay_reply(const Response& stored, Time expires_at, const Rep
   reply.fields.push_back(expires_mark(expires_at));
   if (stored.body_kept) return reply;
   reply.fields.push_back(content_type());
-  reply.body = problem_body(
-      config.problem_base + "body-not-kept", "Answer too large to keep", stored.status,
-      "The request with this key ran once and was answered with this status. The body of that answer was too large to "
-      "keep, so it is gone; ask for what it described instead of sending the request again.",
-      name(Retry::never));
+  reply.body = problem_body(config.problem_base + "body-not-kept", "Answer too large to keep", stored.status,
+                            body_not_kept, name(Retry::never));
+  add_error_member(reply.body, "body-not-kept", body_not_kept, config);
   reply.body_kept = true;
   return reply;
 }

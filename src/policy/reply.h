@@ -21,6 +21,7 @@ struct ReplyConfig {
   std::string problem_base = "urn:semel:problem:";
   std::string replayed_header = "Idempotent-Replayed";
   std::string docs_url = "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header";
+  bool error_member = false;  // for clients that know a failure by a member `error` and not by its status
 };
 
 // `what` replaces the usual detail where something more exact is known; it must not hold a key, a body or a secret.
@@ -29,7 +30,7 @@ Response problem_reply(const Problem& problem, Millis retry_after, const ReplyCo
 
 // For what goes wrong before any rule is asked (a bad target, too many fields): type about:blank, the status's own
 // title.
-Response plain_reply(std::uint16_t status, std::string_view detail);
+Response plain_reply(std::uint16_t status, std::string_view detail, Retry retry = Retry::never);
 
 // The stored answer, marked. A tombstone gets a body that says that its own was not kept.
 // Code::corrupt: see check_stored().

@@ -14,6 +14,7 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include "core/terms.h"
 #include "core/transition.h"
 #include "store/batch.h"
 #include "store/committer.h"
@@ -39,6 +40,7 @@ class EmbeddedStore : public Store {
       : ledger_(std::move(ledger)), committer_(*ledger_, recent_, ledger_->clock()) {}
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
+    if (Result<void> sound = check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
     Call call{.key = std::move(key), .request = {}};
     auto& request = call.request.emplace<ClaimCall>();
     request.fingerprint = fingerprint;
@@ -49,6 +51,7 @@ class EmbeddedStore : public Store {
   }
 
   Async<void> renew(Key key, Fence fence, Millis lease) override {
+    if (Result<void> sound = check_lease(lease); !sound) co_return sound;
     Call call{.key = std::move(key), .request = {}};
     auto& request = call.request.emplace<RenewCall>();
     request.fence = fence;

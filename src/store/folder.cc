@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <semel/result.h>
@@ -34,7 +35,11 @@ Result<void> make_folder(const fs::path& folder) {
     const fs::path above = made;
     made /= part;
     if (error || part.empty() || fs::is_directory(made, error)) continue;
-    if (!fs::create_directory(made, error)) break;
+    if (::mkdir(made.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+      error = std::error_code(errno, std::generic_category());
+      break;
+    }
+    error.clear();
     if (Result<void> synced = sync_folder(above); !synced) return synced;
   }
   if (error || !fs::is_directory(whole, error)) {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/terms.h"
 #include "core/transition.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -40,10 +41,12 @@ class MemoryStore : public Store {
   explicit MemoryStore(Clock& clock) : clock_(clock) {}
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
+    if (Result<void> sound = check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
     co_return take(key, fingerprint, terms);
   }
 
   Async<void> renew(Key key, Fence fence, Millis lease) override {
+    if (Result<void> sound = check_lease(lease); !sound) co_return sound;
     co_return hold(key, [&](const Record* stored, Time now) { return step_renew(stored, fence, lease, now); });
   }
 

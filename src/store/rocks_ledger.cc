@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -104,12 +105,14 @@ Result<void> RocksLedger::commit(std::span<const Change> changes) {
 
   rocksdb::WriteOptions durable;
   durable.sync = true;
+  const std::chrono::nanoseconds began = clock_.stopwatch();
   const rocksdb::Status written = db_->Write(durable, &batch_);
   if (!written.ok()) return stop(written.ToString());
   if (mark_time) marked_at_ = now;
   const Result<Mark> mark = durable_mark(now);
   if (!mark) return stop(mark.error().detail);
   if (Result<void> noted = marker_.write(*mark); !noted) return stop(noted.error().detail);
+  if (options_.on_commit) options_.on_commit(changes.size(), clock_.stopwatch() - began);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 
 #include <semel/clock.h>
 
@@ -20,6 +21,7 @@ class StoreClock {
   void start_from(Time mark) { ahead_ = std::max(mark - clock_.now(), Millis{0}); }
 
   [[nodiscard]] Time now() const { return clock_.now() + ahead_; }
+  [[nodiscard]] std::chrono::nanoseconds stopwatch() const { return clock_.stopwatch(); }
 
  private:
   const Clock& clock_;

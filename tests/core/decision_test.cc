@@ -94,17 +94,30 @@ TEST(Decision, RejectsInFlightWhenRunningUnderConflict) {
   }
 }
 
-// Whoever is sent away comes back after what is left of the lease, but in no less than a second and no more than five.
-TEST(Decision, AdvisesARetryWithinBounds) {
-  constexpr std::pair<Millis, Millis> rows[] = {{Millis{1}, Millis{1'000}},         {Millis{999}, Millis{1'000}},
-                                                {Millis{1'000}, Millis{1'000}},     {Millis{3'210}, Millis{3'210}},
-                                                {Millis{5'000}, Millis{5'000}},     {Millis{5'001}, Millis{5'000}},
-                                                {Millis{86'400'000}, Millis{5'000}}};
-  for (const auto& [lease_left, expected] : rows) {
-    const Decision decision =
-        decide(held_as(State::running, lease_left), mine, policy_of(InFlight::conflict, OnUnknown::hold));
+// Whoever is sent away comes back when the attempt has had as long again as it had, or its lease is over, but in no
+// less than a second and no more than five.
+TEST(Decision, AdvisesARetryByHowLongTheAttemptHasRun) {
+  struct Row {
+    Millis running_for;
+    Millis lease_left;
+    Millis expected;
+  };
+  constexpr Millis lease{30'000};
+  constexpr Row rows[] = {{Millis{0}, lease, Millis{1'000}},
+                          {Millis{999}, lease, Millis{1'000}},
+                          {Millis{1'001}, lease, Millis{1'001}},
+                          {Millis{3'210}, lease, Millis{3'210}},
+                          {Millis{5'001}, lease, Millis{5'000}},
+                          {Millis{86'400'000}, lease, Millis{5'000}},
+                          {Millis{9'000}, Millis{1}, Millis{1'000}},
+                          {Millis{9'000}, Millis{2'500}, Millis{2'500}},
+                          {Millis{9'000}, Millis{6'000}, Millis{5'000}}};
+  for (const auto& [running_for, lease_left, expected] : rows) {
+    Held held = held_as(State::running, lease_left);
+    held.record.lease_until = held.record.claimed_at + running_for + lease_left;
+    const Decision decision = decide(held, mine, policy_of(InFlight::conflict, OnUnknown::hold));
     expect_rejected(decision, ProblemType::in_flight);
-    EXPECT_EQ(std::get<Reject>(decision).retry_after, expected) << lease_left.count();
+    EXPECT_EQ(std::get<Reject>(decision).retry_after, expected) << running_for.count() << ' ' << lease_left.count();
   }
 }
 

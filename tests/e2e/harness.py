@@ -37,7 +37,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self.stage.close)
 
     def gateway(self, config=CONFIG + ROUTE, **values):
-        semel = gateway.Gateway(self.binary, config, upstream="%s:%d" % self.stage.address, **values)
+        semel = gateway.Gateway(self.binary, config, **{"upstream": "%s:%d" % self.stage.address, **values})
         self.addCleanup(semel.close)
         return semel
 

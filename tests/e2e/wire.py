@@ -3,6 +3,7 @@
 Used on both sides: Wire is a client's connection, and read_head/read_body serve the scripted upstream too.
 """
 import dataclasses
+import select
 import socket
 import struct
 import time
@@ -145,11 +146,16 @@ def reset(sock):
     sock.close()
 
 
+def readable(sock, seconds):
+    """Whether bytes, or the end of them, come within this time."""
+    return bool(select.select([sock], [], [], seconds)[0])
+
+
 class Wire:
     """A client's connection."""
 
-    def __init__(self, address, seconds=10.0):
-        self.sock = socket.create_connection(address, timeout=seconds)
+    def __init__(self, address, seconds=10.0, source=""):
+        self.sock = socket.create_connection(address, timeout=seconds, source_address=(source, 0))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.reader = Reader(self.sock, seconds)
 

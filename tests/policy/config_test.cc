@@ -18,15 +18,15 @@ using test::least;
 
 // Everything the general tables can say arrives in the configuration.
 TEST(Config, HoldsWhatTheFileSays) {
-  const Config made =
-      config(std::string(least) +
-             "[server]\nlisten = '[::1]:81'\nthreads = 3\npublic_url = 'https://pay.example/x'\n"
-             "name = 'edge'\nforwarded = 'replace'\ntls = { cert = 'c.pem', key = 'k.pem' }\n"
-             "[admin]\nlisten = '0.0.0.0:9'\ntoken = 'env:TOKEN'\n"
-             "[store]\nurl = 'embedded:/var/lib/semel'\nfree_bytes_min = '1GiB'\ncache_bytes = 0\n"
-             "[limits]\nbody_bytes = 2000\nwaiters = 5\nheader_timeout = '1s'\n"
-             "[log]\nlevel = 'debug'\nrequests = false\n"
-             "[reply]\nproblem_base = 'https://e.example/p/'\nreplayed_header = 'X-Replay'\ndocs_url = ''\n");
+  const Config made = config(std::string(least) +
+                             "[server]\nlisten = '[::1]:81'\nthreads = 3\npublic_url = 'https://pay.example/x'\n"
+                             "name = 'edge'\nforwarded = 'replace'\ntls = { cert = 'c.pem', key = 'k.pem' }\n"
+                             "[admin]\nlisten = '0.0.0.0:9'\ntoken = 'env:TOKEN'\n"
+                             "[store]\nurl = 'embedded:/var/lib/semel'\nfree_bytes_min = '1GiB'\ncache_bytes = 0\n"
+                             "[limits]\nbody_bytes = 2000\nwaiters = 5\nheader_timeout = '1s'\n"
+                             "[log]\nlevel = 'debug'\nrequests = false\n"
+                             "[reply]\nproblem_base = 'https://e.example/p/'\nreplayed_header = 'X-Replay'\ndocs_url = "
+                             "''\nerror_member = true\n");
   EXPECT_EQ(made.server.listen, (Endpoint{.host = "::1", .port = 81}));
   EXPECT_EQ(made.server.threads, 3U);
   EXPECT_EQ(made.server.public_url, "https://pay.example/x");
@@ -47,6 +47,7 @@ TEST(Config, HoldsWhatTheFileSays) {
   EXPECT_EQ(made.reply.problem_base, "https://e.example/p/");
   EXPECT_EQ(made.reply.replayed_header, "X-Replay");
   EXPECT_EQ(made.reply.docs_url, "");
+  EXPECT_TRUE(made.reply.error_member);
 }
 
 // Stores are known by the beginning of their address, which may itself be a secret.

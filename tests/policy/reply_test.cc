@@ -94,6 +94,23 @@ TEST(ProblemReply, UsesTheConfiguredNames) {
   EXPECT_EQ(field(problem_reply(problem(key_missing), Millis{0}, silent), "Link"), "(none)");
 }
 
+// Clients that know a failure by a member `error` find one, in a problem and in the replay of a body that was not kept.
+TEST(ProblemReply, HasAnErrorMemberWhereThatIsWanted) {
+  ReplyConfig config;
+  EXPECT_EQ(problem_reply(problem(key_reused), Millis{0}, config).body.find("\"error\""), std::string::npos);
+  config.error_member = true;
+  const Response reply = problem_reply(problem(key_reused), Millis{0}, config, "a \"quoted\" detail");
+  EXPECT_EQ(member(reply, "detail"), "a \"quoted\" detail");
+  EXPECT_TRUE(reply.body.ends_with(
+      R"(,"error":{"type":"idempotency_error","code":"key-reused","message":"a \"quoted\" detail"}})"))
+      << reply.body;
+  const Response stored{.status = 200, .fields = {}, .body = {}, .body_kept = false};
+  const auto replay = replay_reply(stored, Time{Millis{0}}, config);
+  ASSERT_TRUE(replay.has_value());
+  EXPECT_EQ(member(*replay, "title"), "Answer too large to keep");
+  EXPECT_NE(replay->body.find(R"("error":{"type":"idempotency_error","code":"body-not-kept",)"), std::string::npos);
+}
+
 // A more exact detail takes the place of the usual one, whatever characters it has.
 TEST(ProblemReply, TakesAnExactDetail) {
   const Response reply = problem_reply(problem(key_invalid), Millis{0}, {}, "a \"quoted\"\n\\detail");

@@ -18,6 +18,27 @@ TEST_P(StoreContract, GrantsAFreeKey) {
   EXPECT_EQ(granted.fence, (Fence{.number = 1, .owner = mine.owner}));
 }
 
+// A lease or a ttl that is nothing, negative or beyond all reason is refused, and the key stays free.
+TEST_P(StoreContract, RefusesTermsThatMakeNoSense) {
+  const Key key = fresh_key();
+  for (const Millis span : {Millis{0}, Millis{-1}, Millis::min(), span_max + Millis{1}, Millis::max()}) {
+    Terms odd_lease = terms();
+    odd_lease.lease = span;
+    EXPECT_EQ(said(claim(key, odd_lease)), "invalid") << span.count();
+    Terms odd_ttl = terms();
+    odd_ttl.ttl = span;
+    EXPECT_EQ(said(claim(key, odd_ttl)), "invalid") << span.count();
+  }
+  Terms longest = terms();
+  longest.lease = longest.ttl = span_max;
+  const Granted granted = take(key, longest);
+  EXPECT_EQ(granted.fence.number, 1U);
+  for (const Millis span : {Millis{0}, Millis{-1}, Millis::max()}) {
+    EXPECT_EQ(said(renew(key, granted.fence, span)), "invalid") << span.count();
+  }
+  EXPECT_EQ(look(key).record.fence, granted.fence);
+}
+
 // The loser learns everything about the holder, and nothing of its own claim is kept.
 TEST_P(StoreContract, TellsWhoHoldsARunningKey) {
   const Key key = fresh_key();

@@ -34,6 +34,15 @@ TEST_F(EmbeddedOpen, KeepsEverythingOverAReopen) {
   EXPECT_TRUE(complete(key(2), running, response("second")));
 }
 
+// Goal: what a store keeps is nobody else's business; the folders that it makes let nobody else in.
+TEST_F(EmbeddedOpen, MakesFoldersForItsOwnerOnly) {
+  options_.path = options_.path / "missing" / "data";
+  open();
+  for (const fs::path& folder : {options_.path, options_.path.parent_path()}) {
+    EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all) << folder;
+  }
+}
+
 // Goal: two owners of one folder would corrupt it, so the second is told who stands in its way.
 TEST_F(EmbeddedOpen, RefusesASecondOwner) {
   open();

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Stripe's own client for Node.js in front of a charges API that is not well (charges.py).
+stripe_client.py --binary SEMEL --build FOLDER
+
+The package comes with `npm ci` from stripe/package-lock.json into FOLDER. Without node, npm or a registry that can be
+reached the test is skipped (exit code 77) and says why. docs/clients.md explains the configuration.
+"""
+import argparse
+import collections
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+import charges
+import harness
+
+SKIPPED = 77
+SOURCE = pathlib.Path(__file__).resolve().parent / "stripe"
+CALLS, CONCURRENCY, RETRIES = 80, 16, 12
+
+PAYMENTS = harness.CONFIG + """timeout = "1500ms"
+connect_timeout = "1s"
+
+[reply]
+error_member = true
+
+[[route]]
+path = "/v1/*"
+upstream = "app"
+in_flight = "wait"
+wait_max = "10s"
+keep = { "5xx" = "unknown" }
+on_unknown = "probe"
+probe = "/v1/charges?key={key}"
+"""
+
+HOLDING = PAYMENTS.replace('on_unknown = "probe"\nprobe = "/v1/charges?key={key}"\n', 'on_unknown = "hold"\n')
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+def install(build):
+    """A folder with the driver and the package in it."""
+    folder = pathlib.Path(build) / "stripe_client"
+    folder.mkdir(parents=True, exist_ok=True)
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            skip(f"{program} is not in PATH")
+    for name in ("package.json", "package-lock.json", ".npmrc", "charge.mjs"):
+        shutil.copy(SOURCE / name, folder / name)
+    mark = folder / "installed"
+    lock = (folder / "package-lock.json").read_text(encoding="utf-8")
+    if not mark.exists() or mark.read_text(encoding="utf-8") != lock:
+        try:
+            done = subprocess.run(["npm", "ci", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=20000"],
+                                  cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        except subprocess.TimeoutExpired:
+            skip("npm ci did not end within two minutes")
+        if done.returncode != 0:
+            codes = [line for line in done.stderr.splitlines() if " code " in line]
+            skip(f"npm ci could not get the package: {' '.join(codes) or 'no reason given'}")
+        mark.write_text(lock, encoding="utf-8")
+    return folder
+
+
+class StripeClient(harness.Case):
+    folder = None
+
+    def run_calls(self, config, retries, **origin):
+        api = charges.Charges(stall_s=2.2, **origin)
+        self.addCleanup(api.close)
+        semel = self.gateway(config, upstream="%s:%d" % api.address)
+        with semel:
+            done = subprocess.run(["node", "charge.mjs", str(semel.address[1]), str(CALLS), str(CONCURRENCY),
+                                   str(retries)], cwd=self.folder, capture_output=True, text=True, timeout=240,
+                                  check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            calls = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual(semel.stop(), 0, semel.stderr())
+        self.assertEqual(len(calls), CALLS + CALLS // 2)
+        return api, calls
+
+    @staticmethod
+    def by_amount(api):
+        made = collections.defaultdict(list)
+        for _, charge, amount in api.charges:
+            made[amount].append(charge)
+        return made
+
+    def show(self, title, api, calls):
+        met = ", ".join(f"{count} {fault}" for fault, count in sorted(collections.Counter(api.met).items()))
+        print(f"{title}: {len(calls)} calls for {CALLS} charges; {len(api.charges)} charges made; slowest call "
+              f"{max(call['ms'] for call in calls) / 1000:.1f} s; faults: {met or 'none'}")
+
+    def test_every_call_ends_with_its_one_charge(self):
+        """Probing: whatever the API did, each amount was charged once and every call got the id of that charge."""
+        api, calls = self.run_calls(PAYMENTS, RETRIES, seed=7)
+        self.show("probe", api, calls)
+        made = self.by_amount(api)
+        self.assertEqual({amount: len(ids) for amount, ids in made.items() if len(ids) != 1}, {})
+        self.assertEqual(len(made), CALLS)
+        for call in calls:
+            self.assertEqual(call.get("id"), made[call["amount"]][0], call)
+            self.assertEqual(call["charged"], call["amount"])
+        self.assertGreater(len(set(api.met)), 6, "the API was too well for this to mean anything")
+
+    def test_holding_never_charges_twice_and_says_what_it_does_not_know(self):
+        """Without a probe: a call whose answer was lost fails, nothing is charged twice, the rest get their charge."""
+        api, calls = self.run_calls(HOLDING, 2, seed=8, faults=("drop_before", "drop_after", "act_then_500"), chance=0.4)
+        self.show("hold", api, calls)
+        made = self.by_amount(api)
+        self.assertEqual({amount: len(ids) for amount, ids in made.items() if len(ids) > 1}, {})
+        failed = [call for call in calls if "error" in call]
+        for call in calls:
+            if "error" not in call:
+                self.assertEqual(call["id"], made[call["amount"]][0], call)
+        self.assertTrue(failed, "no answer was lost")
+        said = {(call["error"], call.get("code"), call["status"]) for call in failed}
+        self.assertEqual(said, {("StripeAPIError", "outcome-unknown", 409)})
+        self.assertGreater(len(calls), len(failed))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--build", required=True)
+    options, rest = parser.parse_known_args()
+    harness.Case.binary = options.binary
+    StripeClient.folder = install(options.build)
+    unittest.main(argv=[sys.argv[0], *rest], warnings="ignore")
+
+
+if __name__ == "__main__":
+    main()
