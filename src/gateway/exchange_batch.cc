@@ -15,7 +15,6 @@
 #include "gateway/attempt.h"
 #include "gateway/exchange.h"
 #include "gateway/metrics.h"
-#include "once/pause.h"
 #include "policy/batch.h"
 #include "policy/config.h"
 #include "policy/event.h"
