@@ -2,6 +2,8 @@
 #include "policy/sign.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -22,7 +24,6 @@
 #include "cli/load.h"
 #include "cli/process.h"
 #include "policy/address.h"
-#include "policy/provider.h"
 #include <semel/clock.h>
 #include <semel/response.h>
 #include <semel/result.h>

@@ -28,6 +28,11 @@
 #include <semel/store.h>
 
 namespace semel {
+namespace {
+
+constexpr Millis a_day{86'400'000};
+
+}  // namespace
 
 struct Exchange::BatchRun {
   const Webhook* webhook;
@@ -45,7 +50,14 @@ Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
   guarded_by_ = &webhook->policy;
   BatchRun run{.webhook = webhook, .batch = std::move(batch), .fresh = {}};
   run.fresh.resize(run.batch.identities.size(), false);
+  watch_store(webhook);
+  asked_ = services_.clock.stopwatch();
   Outcome outcome = co_await claim_rest(&run, 0);
+  if (given_up_) {
+    co_await given_up_->wait(a_day);  // it is bounded by what it waits for itself
+    co_return;
+  }
+  client_.silence();
   if (run.refused) {
     detail_ = std::move(run.refused->detail);
     co_await refuse(run.refused->problem, run.refused->retry_after);

@@ -1,6 +1,5 @@
 // The small change of an exchange: heads that go up, replies that come down, the log line at the end.
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gateway/metrics.h"
+#include "gateway/webhook_metrics.h"
 #include "http/ticker.h"
 #include "http/upstream.h"
 #include "policy/address.h"

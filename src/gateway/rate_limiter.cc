@@ -1,11 +1,11 @@
 #include "gateway/rate_limiter.h"
 
 #include <cstddef>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "policy/config.h"
 #include "policy/units.h"
@@ -31,7 +31,9 @@ std::optional<Millis> RateLimiter::take(const Webhook& webhook, std::string_view
 }
 
 void RateLimiter::make_room(const Rate& rate, Time now) {
-  std::erase_if(by_address_, [&](const auto& each) { return each.second.is_full(rate, now); });
+  for (auto at = by_address_.begin(); at != by_address_.end();) {
+    at = at->second.is_full(rate, now) ? by_address_.erase(at) : std::next(at);
+  }
   if (by_address_.size() >= addresses_max) by_address_.clear();  // the limit for all of them still holds
 }
 

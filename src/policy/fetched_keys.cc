@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,7 +21,6 @@
 #include "core/sha256.h"
 #include "policy/ascii.h"
 #include "policy/authenticate.h"
-#include "policy/expression.h"
 #include "policy/json_scalar.h"
 #include "policy/jwt.h"
 #include "policy/moment.h"

@@ -2,9 +2,9 @@
 #include "policy/provider_table.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -36,6 +36,7 @@ std::string horizon_text(const Provider& provider) {
 std::string key_text(const Provider& provider) {
   if (!provider.event.deduplicate) return "none: every delivery is handed on";
   std::vector<std::string_view> ids;
+  ids.reserve(provider.event.id.size());
   for (const Expression& id : provider.event.id) ids.push_back(id.text);
   return fmt::format("{}", fmt::join(ids, ", or "));
 }

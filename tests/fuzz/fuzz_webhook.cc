@@ -65,6 +65,16 @@ void use(const semel::Provider& provider, const semel::RequestView& request) {
   }
 }
 
+std::vector<semel::Provider> builtin() {
+  std::vector<semel::Provider> providers;
+  for (const semel::ProviderFile& file : semel::builtin_providers()) {
+    auto loaded = semel::parse_provider(file.text, file.name, file.name);
+    semel::check(loaded.has_value(), "what is compiled in can be read");
+    providers.push_back(std::move(loaded->provider));
+  }
+  return providers;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -81,11 +91,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   request.fields = fields;
   request.body = text;
-  for (const semel::ProviderFile& file : semel::builtin_providers()) {
-    const auto loaded = semel::parse_provider(file.text, file.name, file.name);
-    semel::check(loaded.has_value(), "what is compiled in can be read");
-    use(loaded->provider, request);
-  }
+  static const std::vector<semel::Provider> providers = builtin();
+  for (const semel::Provider& provider : providers) use(provider, request);
   const auto own = semel::parse_provider(input, "own", "own.toml");
   if (own) {
     request.body = input;
