@@ -7,7 +7,8 @@
 
 namespace semel {
 
-// Makes `folder` and what is missing above it, durably and for nobody but their owner. Code::unavailable: it cannot be made, or is not a folder.
+// Makes `folder` and what is missing above it, durably and for nobody but their owner. Code::unavailable: it cannot be
+// made, or is not a folder.
 Result<void> make_folder(const std::filesystem::path& folder);
 
 // Makes the names in `folder` durable.
