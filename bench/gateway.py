@@ -1,7 +1,7 @@
 """Semel beside nginx as a plain reverse proxy: same upstream, same load, one worker each, measured in turn.
 
-The proxies share one core; the load (wrk) and the upstream (nginx) share another, so what is measured is the proxy. Both
-proxies log every request to a file, in batches. nginx stores nothing: it is the price of proxying alone.
+Nothing is pinned: the system places the proxy, the load (wrk) and the upstream (nginx) as it does elsewhere. Both proxies
+log every request to a file, in batches. nginx stores nothing: it is the price of proxying alone.
 """
 import contextlib
 import os
@@ -75,9 +75,9 @@ end
 class Server:
     """A process, and the CPU time of it and its children."""
 
-    def __init__(self, command, port, core, log):
+    def __init__(self, command, port, log):
         with open(log, "wb") as out:
-            self.process = subprocess.Popen(["taskset", "-c", str(core), *command], stdout=out, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
         self.port = port
         for _ in range(600):
             with contextlib.suppress(OSError):
@@ -119,7 +119,7 @@ def seconds_of(text):
 
 
 def load(port, path, seconds, connections, script=None, words=()):
-    command = ["taskset", "-c", "1", "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
     if script:
         command += ["-s", str(script)]
     command += [f"http://127.0.0.1:{port}{path}"]
@@ -159,23 +159,23 @@ class Bench:
         self.script.write_text(LOAD)
         self.keys = 0
 
-    def nginx(self, name, body, port, core):
+    def nginx(self, name, body, port):
         folder = self.work / f"{name}.tmp"
         folder.mkdir(exist_ok=True)
         conf = self.work / f"{name}.conf"
         conf.write_text(NGINX_CONF.format(work=self.work, name=name, body=body))
-        return Server(["nginx", "-e", str(self.work / f"{name}.err"), "-c", str(conf)], port, core, self.work / f"{name}.out")
+        return Server(["nginx", "-e", str(self.work / f"{name}.err"), "-c", str(conf)], port, self.work / f"{name}.out")
 
     def start(self, stack):
         def keep(server):
             stack.callback(server.stop)
             return server
 
-        self.origin = keep(self.nginx("origin", ORIGIN_BODY.format(port=ORIGIN, answer=ANSWER), ORIGIN, 1))
-        self.rival = keep(self.nginx("nginx", PROXY_BODY.format(work=self.work, port=NGINX, origin=ORIGIN), NGINX, 0))
+        self.origin = keep(self.nginx("origin", ORIGIN_BODY.format(port=ORIGIN, answer=ANSWER), ORIGIN))
+        self.rival = keep(self.nginx("nginx", PROXY_BODY.format(work=self.work, port=NGINX, origin=ORIGIN), NGINX))
         conf = self.work / "semel.toml"
         conf.write_text(SEMEL_CONF.format(work=self.work, port=SEMEL, admin=ADMIN, origin=ORIGIN))
-        self.semel = keep(Server([str(self.binary), "serve", "--config", str(conf)], SEMEL, 0, self.work / "semel.log"))
+        self.semel = keep(Server([str(self.binary), "serve", "--config", str(conf)], SEMEL, self.work / "semel.log"))
 
     def words(self, path):
         self.keys += 1
