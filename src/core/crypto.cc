@@ -4,51 +4,29 @@
 #include <array>
 #include <climits>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include <openssl/crypto.h>
-#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/types.h>
 #include <openssl/x509.h>
 
 #include "core/check.h"
+#include "core/openssl.h"
 
 namespace semel {
 namespace {
 
-template <auto free>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    free(object);
-  }
-};
-using PublicKey = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using DigestContext = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>>;
-using CipherContext = std::unique_ptr<EVP_CIPHER_CTX, Freed<EVP_CIPHER_CTX_free>>;
+using openssl::bytes;
+using openssl::CipherContext;
+using openssl::DigestContext;
+using openssl::Pkey;
+using openssl::QuietRefusal;
 
 constexpr std::size_t gcm_tag_bytes = 16;
-
-// OpenSSL leaves a list of errors with the thread, where the next TLS call would find them. Refusing is no error.
-class QuietRefusal {
- public:
-  QuietRefusal() { ERR_set_mark(); }
-  ~QuietRefusal() { ERR_pop_to_mark(); }
-  QuietRefusal(const QuietRefusal&) = delete;
-  QuietRefusal& operator=(const QuietRefusal&) = delete;
-};
-
-const unsigned char* bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-unsigned char* bytes(std::string& text) {
-  return reinterpret_cast<unsigned char*>(text.data());
-}
 
 int size_of(std::string_view text) {
   check(text.size() <= INT_MAX - gcm_tag_bytes, "what is encrypted or signed is far smaller than 2 GiB");
@@ -119,14 +97,14 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
 
 bool verify_ed25519(std::string_view public_key, std::string_view message, std::string_view signature) {
   const QuietRefusal quiet;
-  const PublicKey key(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes(public_key), public_key.size()));
+  const Pkey key(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes(public_key), public_key.size()));
   return key != nullptr && verify(key.get(), nullptr, message, signature);
 }
 
 bool verify_ecdsa_p256_sha256(std::string_view public_key, std::string_view message, std::string_view signature) {
   const QuietRefusal quiet;
   const unsigned char* rest = bytes(public_key);
-  const PublicKey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(public_key.size())));
+  const Pkey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(public_key.size())));
   const bool whole = rest == bytes(public_key) + public_key.size();
   return key != nullptr && whole && is_p256(key.get()) && verify(key.get(), EVP_sha256(), message, signature);
 }

@@ -7,12 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include <openssl/bio.h>
-#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/types.h>
@@ -20,38 +18,22 @@
 
 #include "core/check.h"
 #include "core/crypto.h"
+#include "core/openssl.h"
 #include <semel/clock.h>
 
 namespace semel {
 namespace {
 
-template <auto free>
-struct Freed {
-  template <class T>
-  void operator()(T* object) const {
-    free(object);
-  }
-};
-using PublicKey = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using DigestContext = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX_free>>;
-using Memory = std::unique_ptr<BIO, Freed<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
+using openssl::bytes;
+using openssl::Certificate;
+using openssl::DigestContext;
+using openssl::Memory;
+using openssl::Pkey;
+using openssl::QuietRefusal;
 
 constexpr int rsa_bits_min = 2048;
 constexpr std::size_t key_bytes_max = 16'384;
 constexpr std::size_t coordinate_bytes = 32;
-
-class QuietRefusal {
- public:
-  QuietRefusal() { ERR_set_mark(); }
-  ~QuietRefusal() { ERR_pop_to_mark(); }
-  QuietRefusal(const QuietRefusal&) = delete;
-  QuietRefusal& operator=(const QuietRefusal&) = delete;
-};
-
-const unsigned char* bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
 
 bool verify_rsa(EVP_PKEY* key, const EVP_MD* digest, std::string_view message, std::string_view signature) {
   if (EVP_PKEY_is_a(key, "RSA") != 1 || EVP_PKEY_get_bits(key) < rsa_bits_min) return false;
@@ -124,7 +106,7 @@ bool verify_rs256(std::string_view modulus, std::string_view exponent, std::stri
   const std::string numbers = der(0x30, der_number(modulus) + der_number(exponent));
   const std::string info = der(0x30, std::string(rsa_algorithm) + der(0x03, std::string(1, '\0') + numbers));
   const unsigned char* rest = bytes(info);
-  const PublicKey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(info.size())));
+  const Pkey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(info.size())));
   return key != nullptr && verify_rsa(key.get(), EVP_sha256(), message, signature);
 }
 

@@ -1,0 +1,38 @@
+// The front that stores which work in batches have in common: each call of Store becomes a Call, is handed over, and
+// its coroutine sleeps until it has been answered.
+#pragma once
+
+#include <cstddef>
+
+#include "store/batch.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/response.h>
+#include <semel/store.h>
+
+namespace semel {
+
+class BatchedStore : public Store {
+ public:
+  // A sweep goes in pieces of `sweep_chunk` records, so that nobody waits long behind one.
+  explicit BatchedStore(std::size_t sweep_chunk) : sweep_chunk_(sweep_chunk) {}
+
+  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) final;
+  Async<void> renew(Key key, Fence fence, Millis lease) final;
+  Async<void> complete(Key key, Fence fence, SharedResponse response) final;
+  Async<void> release(Key key, Fence fence) final;
+  Async<std::size_t> sweep(std::size_t limit) final;
+
+ private:
+  // Completes, on the caller's executor, when the call has been answered. `call` lives until then.
+  virtual Task<void> submit(Call& call) = 0;
+
+  // True if the claim could be answered at once, because it changes nothing; then it is not submitted.
+  virtual bool settled(const Key& key, ClaimCall& request) = 0;
+
+  std::size_t sweep_chunk_;
+};
+
+}  // namespace semel
