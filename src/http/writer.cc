@@ -1,6 +1,5 @@
 #include "http/writer.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -13,12 +12,17 @@
 namespace semel::http {
 namespace {
 
+// Both look at every byte even after a bad one, because then the compiler looks at many at once.
 bool name_is_sound(std::string_view name) {
-  return !name.empty() && std::ranges::none_of(name, [](char c) { return c <= ' ' || c == ':' || c == 0x7f || c < 0; });
+  bool bad = name.empty();
+  for (const char c : name) bad |= (c <= ' ') | (c == ':') | (c == 0x7f);  // char is signed: this covers 0x80 and up
+  return !bad;
 }
 
 bool value_is_sound(std::string_view value) {
-  return std::ranges::none_of(value, [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
+  bool bad = false;
+  for (const char c : value) bad |= (c == '\r') | (c == '\n') | (c == '\0');
+  return !bad;
 }
 
 void append_number(std::string& out, std::uint64_t value, int base) {

@@ -17,6 +17,7 @@
 #include "store/batch.h"
 #include "store/ledger.h"
 #include "store/recent_writes.h"
+#include "store/short_turns.h"
 #include "store/store_clock.h"
 #include "store/waiting.h"
 #include <semel/async.h>
@@ -57,6 +58,7 @@ Task<void> Committer::submit(Call& call) {
 }
 
 void Committer::serve() {
+  ask_for_short_turns();
   std::vector<Waiting> calls;
   while (wait(calls)) {
     commit(calls);

@@ -45,7 +45,11 @@ class SortedNotes final : public Rep::Iterator {
 
   bool Valid() const override { return at_ < notes_.size(); }
   const char* key() const override { return notes_[at_].entry; }
-  void Next() override { ++at_; }
+  // Records lie where they were written, far apart: the one that comes soon is fetched while this one is used.
+  void Next() override {
+    ++at_;
+    if (at_ + fetched_ahead < notes_.size()) __builtin_prefetch(notes_[at_ + fetched_ahead].entry);
+  }
   void Prev() override { at_ = at_ == 0 ? notes_.size() : at_ - 1; }
   void SeekToFirst() override { at_ = 0; }
   void SeekToLast() override { at_ = notes_.empty() ? 0 : notes_.size() - 1; }
@@ -65,6 +69,8 @@ class SortedNotes final : public Rep::Iterator {
         std::ranges::partition_point(notes_, [&](const Note& n) { return compare_(n.entry, sought) < 0; });
     return static_cast<std::size_t>(found - notes_.begin());
   }
+
+  static constexpr std::size_t fetched_ahead = 8;
 
   const Rep::KeyComparator& compare_;
   std::vector<Note> notes_;

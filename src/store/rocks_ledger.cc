@@ -17,6 +17,8 @@
 #include <vector>
 
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/iterator.h>
 #include <rocksdb/options.h>
 #include <rocksdb/slice.h>
@@ -26,6 +28,7 @@
 #include "core/codec.h"
 #include "store/index_key.h"
 #include "store/ledger.h"
+#include "store/prepared_logs.h"
 #include "store/wal_marker.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -57,6 +60,8 @@ RocksLedger::RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker 
     : options_(std::move(options)),
       marker_(std::move(marker)),
       space_(options_.path, options_.free_bytes_min),
+      logs_(std::make_shared<PreparedLogs>(rocksdb::FileSystem::Default())),
+      env_(rocksdb::NewCompositeEnv(logs_)),
       clock_(clock) {}
 
 RocksLedger::~RocksLedger() {
@@ -143,7 +148,7 @@ Result<Mark> RocksLedger::durable_mark(Time now) const {
   if (!status.ok()) return fail(Code::unavailable, "cannot find the live write-ahead log: " + status.ToString());
   return Mark{.created = true,
               .log = log->LogNumber(),
-              .log_bytes = log->SizeFileBytes(),
+              .log_bytes = logs_->newest_bytes(),
               .sequence = db_->GetLatestSequenceNumber(),
               .time = now};
 }

@@ -20,11 +20,13 @@
 #include <vector>
 
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/write_batch.h>
 
 #include "store/disk_space.h"
 #include "store/expiry_filter.h"
 #include "store/ledger.h"
+#include "store/prepared_logs.h"
 #include "store/store_clock.h"
 #include "store/wal_marker.h"
 #include <semel/clock.h>
@@ -65,6 +67,8 @@ class RocksLedger : public Ledger {
   WalMarker marker_;
   DiskSpace space_;
   ExpiryFilter filter_;  // used by the engine's threads
+  std::shared_ptr<PreparedLogs> logs_;
+  std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   rocksdb::ColumnFamilyHandle* records_ = nullptr;
   rocksdb::ColumnFamilyHandle* index_ = nullptr;

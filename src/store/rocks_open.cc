@@ -45,6 +45,7 @@ Result<std::unique_ptr<RocksLedger>> RocksLedger::open(const Clock& clock, Embed
   Result<WalMarker> marker = WalMarker::open(options.path);
   if (!marker) return std::unexpected(std::move(marker.error()));
   if (Result<void> whole = marker->verify(); !whole) return std::unexpected(std::move(whole.error()));
+  if (Result<void> cut = marker->cut_logs(); !cut) return std::unexpected(std::move(cut.error()));
   std::unique_ptr<RocksLedger> ledger(new RocksLedger(clock, std::move(options), *std::move(marker)));
   if (Result<void> opened = ledger->open_engine(); !opened) return std::unexpected(std::move(opened.error()));
   if (Result<void> started = ledger->start_clock(); !started) return std::unexpected(std::move(started.error()));
@@ -60,6 +61,7 @@ Result<void> RocksLedger::open_engine() {
   }
   rocksdb::DBOptions database = database_options(options_.path);
   database.create_if_missing = !exists;
+  database.env = env_.get();
   const std::vector<rocksdb::ColumnFamilyDescriptor> families{
       {rocksdb::kDefaultColumnFamilyName, index_options()},
       {"records", records_options(options_.cache_bytes, filter_)},

@@ -23,6 +23,7 @@
 #include <xxhash.h>
 
 #include "store/folder.h"
+#include "store/log_tail.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -197,6 +198,19 @@ Result<void> WalMarker::verify() const {
   }
   // A later log alone is fine: the engine moved on after the mark was written, and verify_sequence() will tell.
   if (!log_bytes && seen->newest_log < last.log) return missing("the " + log + " is gone");
+  return {};
+}
+
+// The log of the mark was whole up to there. Earlier ones ended before it began.
+Result<void> WalMarker::cut_logs() const {
+  const Mark last = last_.value_or(Mark{});
+  std::error_code error;
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    const std::optional<std::uint64_t> number = log_number(it->path());
+    if (!number || *number < last.log) continue;
+    if (Result<void> cut = cut_log(it->path(), *number == last.log ? last.log_bytes : 0); !cut) return cut;
+  }
+  if (error) return fail(Code::unavailable, "cannot read the folder " + folder_.string() + ": " + error.message());
   return {};
 }
 

@@ -49,6 +49,9 @@ class WalMarker {
   // Survives a power cut, too.
   Result<void> write_synced(const Mark& mark);
 
+  // Cuts off what a crash left behind the last records of the logs (log_tail.h). To be called after verify().
+  [[nodiscard]] Result<void> cut_logs() const;
+
   // Whether the folder holds what the last mark says, as far as can be told before opening it.
   // Code::corrupt says what is missing and what to do.
   [[nodiscard]] Result<void> verify() const;
