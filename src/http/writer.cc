@@ -1,9 +1,12 @@
+// Heads of messages, and the check that nothing in a field can end its line early.
 #include "http/writer.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -12,17 +15,40 @@
 namespace semel::http {
 namespace {
 
-// Both look at every byte even after a bad one, because then the compiler looks at many at once.
+// Eight bytes at a time: every field of every message comes by here. Each test answers which of the bytes pass it, by
+// their highest bits, and is exact about whether there is any.
+constexpr std::uint64_t each = 0x0101'0101'0101'0101;
+constexpr std::uint64_t highest = each * 0x80;
+
+constexpr std::uint64_t below(std::uint64_t bytes, unsigned char limit) {
+  return (bytes - each * limit) & ~bytes & highest;
+}
+constexpr std::uint64_t equal_to(std::uint64_t bytes, char c) {
+  return below(bytes ^ each * static_cast<unsigned char>(c), 1);
+}
+
+template <class Test>
+bool any_byte(std::string_view text, Test test) {
+  std::uint64_t found = 0;
+  while (!text.empty()) {
+    std::uint64_t bytes = each * 'a';
+    const std::size_t count = std::min(text.size(), sizeof(bytes));
+    std::memcpy(&bytes, text.data(), count);
+    found |= test(bytes);
+    text.remove_prefix(count);
+  }
+  return found != 0;
+}
+
 bool name_is_sound(std::string_view name) {
-  bool bad = name.empty();
-  for (const char c : name) bad |= (c <= ' ') | (c == ':') | (c == 0x7f);  // char is signed: this covers 0x80 and up
-  return !bad;
+  return !name.empty() && !any_byte(name, [](std::uint64_t bytes) {
+    return below(bytes, '!') | equal_to(bytes, ':') | equal_to(bytes, 0x7f) | (bytes & highest);
+  });
 }
 
 bool value_is_sound(std::string_view value) {
-  bool bad = false;
-  for (const char c : value) bad |= (c == '\r') | (c == '\n') | (c == '\0');
-  return !bad;
+  return !any_byte(
+      value, [](std::uint64_t bytes) { return equal_to(bytes, '\r') | equal_to(bytes, '\n') | equal_to(bytes, '\0'); });
 }
 
 void append_number(std::string& out, std::uint64_t value, int base) {
