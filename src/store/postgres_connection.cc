@@ -102,6 +102,15 @@ Result<Connection> connect(const Clock& clock, const std::string& url, Millis ti
   }
 }
 
+bool hears(const Clock& clock, PGconn* connection, Millis time_max) {
+  const Time until = clock.now() + time_max;
+  for (;;) {
+    const std::unique_ptr<PGnotify, decltype(&PQfreemem)> notice(PQnotifies(connection), &PQfreemem);
+    if (notice != nullptr) return true;
+    if (!await(clock, connection, POLLIN, until) || PQconsumeInput(connection) == 0) return false;
+  }
+}
+
 Result<std::vector<Row>> ask(const Clock& clock, PGconn* connection, const std::string& sql,
                              std::span<const std::string> parameters, Millis time_max) {
   const Time until = clock.now() + time_max;
