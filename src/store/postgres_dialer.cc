@@ -1,3 +1,4 @@
+// One attempt after the other, with growing pauses; what was reached is admitted, and its calls prepared.
 #include "store/postgres_dialer.h"
 
 #include <algorithm>

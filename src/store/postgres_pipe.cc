@@ -1,3 +1,4 @@
+// Sending as far as the socket takes it, and sorting what comes back by transaction and statement.
 #include "store/postgres_pipe.h"
 
 #include <algorithm>

@@ -131,7 +131,7 @@ class Cluster:
     def primary(self):
         return next((member for member in self.members if self.is_a("primary", member)), None)
 
-    def wait_for(self, what, holds, seconds=120):
+    def wait_for(self, what, holds, seconds=300):
         deadline = time.monotonic() + seconds
         while not (found := holds()):
             if time.monotonic() > deadline:
