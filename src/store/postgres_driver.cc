@@ -48,6 +48,14 @@ Millis patience_of(const DriverOptions& options, Company company) {
                                  : std::min(options.time_max / 4, patience_alone_max);
 }
 
+// Kinds with one turn go in one transaction, ends before claims. Sweeps, which take longer, have a turn of their own,
+// and so have renewals: one may be under way when its key ends, and two transactions must not lock two keys crosswise.
+constexpr std::size_t turns = 3;
+std::size_t turn_of(std::size_t kind) {
+  if (kind == kind_sweep) return 2;
+  return kind == kind_renew ? 1 : 0;
+}
+
 // Whether the caller is better served by a quick refusal than by waiting for the server to come back. An outcome is
 // not: what it tells of has happened.
 bool impatient(const Call& call) {
@@ -166,7 +174,7 @@ void Driver::take_in() {
 }
 
 // What goes next over a connection that has so much under way; nothing if it has to wait. A call that goes alone is a
-// transaction of its own, and so is a sweep, which takes longer than the others.
+// transaction of its own.
 std::vector<std::unique_ptr<Statement>> Driver::next_transaction(std::size_t under_way) {
   std::vector<std::unique_ptr<Statement>> statements;
   for (Queue& queue : queues_) {
@@ -174,13 +182,13 @@ std::vector<std::unique_ptr<Statement>> Driver::next_transaction(std::size_t und
     statements.push_back(std::make_unique<Statement>(queue));
     return statements;
   }
-  if (under_way >= depth) return statements;
-  Queue& sweeps = queues_[kind_sweep];
-  swept_ = !swept_ && !sweeps.empty();
-  for (const std::size_t kind : {kind_renew, kind_complete, kind_release, kind_former, kind_claim}) {
-    if (!swept_ && !queues_[kind].empty()) statements.push_back(std::make_unique<Statement>(queues_[kind]));
+  for (std::size_t tried = 0; tried < turns && statements.empty() && under_way < depth; ++tried) {
+    turn_ = (turn_ + 1) % turns;
+    for (const std::size_t kind : {kind_complete, kind_release, kind_former, kind_claim, kind_renew, kind_sweep}) {
+      if (turn_of(kind) != turn_ || queues_[kind].empty()) continue;
+      statements.push_back(std::make_unique<Statement>(queues_[kind]));
+    }
   }
-  if (statements.empty() && !sweeps.empty()) statements.push_back(std::make_unique<Statement>(sweeps));
   return statements;
 }
 

@@ -4,12 +4,11 @@
 //                                               ▲                                        │
 //                                               └── not settled, connection lost ────────┘
 //
-// What waits goes together, the kinds one after the other in one transaction: one commit for all of it. A call that
-// finds a connection idle goes at once; while all are busy, calls gather. Every call may be repeated, since
-// it carries its owner or its fence: a call whose answer was lost with its connection goes again over the next one, and
-// the row itself says what became of it. A call is answered within its time; after that nobody knows whether it was
-// applied. Nothing is ever cancelled on the server: a commit that waits for its standbys would then pass for one that
-// they have.
+// What waits goes together, a statement for each kind, in one transaction: one commit for all of it. A call that
+// finds a connection idle goes at once; while all are busy, calls gather. Every call may be repeated, since it carries
+// its owner or its fence: a call whose answer was lost with its connection goes again over the next one, and the row
+// itself says what became of it. A call is answered within its time; after that nobody knows whether it was applied.
+// Nothing is ever cancelled on the server: a commit that waits for its standbys would then pass for one that they have.
 #pragma once
 
 #include <array>
@@ -82,7 +81,7 @@ class Driver {
 
   // Of the driver's thread alone.
   std::array<Queue, kinds> queues_;
-  bool swept_ = false;  // by the last transaction: now the others have their turn
+  std::size_t turn_ = 0;  // of which kinds the last transaction was
   std::vector<std::unique_ptr<Pipe>> pipes_;
   std::vector<std::unique_ptr<Pipe>> stuck_;  // given up, but the server still has them
   std::vector<Waiting> answered_;

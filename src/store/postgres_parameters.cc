@@ -11,6 +11,9 @@
 #include <libpq-fe.h>
 #include <postgres_ext.h>
 
+#include "store/postgres_connection.h"
+#include "store/postgres_sql.h"
+
 namespace semel::postgres {
 namespace {
 
