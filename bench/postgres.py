@@ -130,7 +130,16 @@ class Bench:
             self.servers["node"] = keep(command, "node")
 
     def load(self, name, seconds, connections):
+        """Requests with new keys, and what each cost the server under load and the database in CPU time."""
+        def spent():
+            return self.database.cpu_seconds() + (self.servers[name].cpu_seconds() if name in self.servers else 0)
         self.keys += 1
+        before = spent()
+        result = self.send(name, seconds, connections)
+        result["cpu_us"] = (spent() - before) * 1e6 / result["requests"]
+        return result
+
+    def send(self, name, seconds, connections):
         return gateway.load(self.ports[name], "/v1/charges", seconds, connections, self.script, (f"k{self.keys}", "new"))
 
     # Comparisons.
@@ -146,7 +155,7 @@ class Bench:
             for name in in_turn(number, list(figures)):
                 figures[name].append(self.load(name, seconds, CONNECTIONS))
         return {"rounds": rounds, **compared(figures["semel"], figures["node"], "rate"),
-                **{name: {what: median(one[what] for one in figures[name]) for what in ("rate", "p50", "p99")}
+                **{name: {what: median(one[what] for one in figures[name]) for what in ("rate", "p50", "p99", "cpu_us")}
                    for name in figures}}
 
     def batched(self, callers, seconds, database="postgres"):
@@ -292,6 +301,8 @@ def table(results):
                   "|---|---:|---:|---:|",
                   f"| requests/s | {one['semel']['rate']:,.0f} | {one['node']['rate']:,.0f} | {ratio_of(one)} |"]
         lines += [f"| {what}, ms | {one['semel'][what] * 1e3:.1f} | {one['node'][what] * 1e3:.1f} | |" for what in ("p50", "p99")]
+        lines.append(f"| CPU µs per request, database included | {one['semel']['cpu_us']:.0f} | {one['node']['cpu_us']:.0f} | "
+                     f"{one['node']['cpu_us'] / one['semel']['cpu_us']:.1f} |")
     else:
         lines.append("The middleware was not measured: node or npm is not installed.")
     alone = results["alone"]

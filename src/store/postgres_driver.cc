@@ -37,6 +37,8 @@ namespace {
 
 constexpr std::size_t depth = 1;         // transactions under way on a connection: more would only make them smaller
 constexpr std::size_t depth_alone = 16;  // of calls that go alone
+constexpr std::size_t company_min = 24;  // of calls that go beside another transaction
+constexpr Millis company_wait{5};        // for which they wait for company, or for that transaction to end
 constexpr std::size_t stuck_max = 4;     // connections that are replaced while the server sits on them
 constexpr Millis grace{500};             // for a connection to come back before claims are refused
 constexpr Millis patience_max{300};      // for a lock, of a batch
@@ -182,7 +184,8 @@ std::vector<std::unique_ptr<Statement>> Driver::next_transaction(std::size_t und
     statements.push_back(std::make_unique<Statement>(queue));
     return statements;
   }
-  for (std::size_t tried = 0; tried < turns && statements.empty() && under_way < depth; ++tried) {
+  if (under_way >= depth || lacks_company()) return statements;
+  for (std::size_t tried = 0; tried < turns && statements.empty(); ++tried) {
     turn_ = (turn_ + 1) % turns;
     for (const std::size_t kind : {kind_complete, kind_release, kind_former, kind_claim, kind_renew, kind_sweep}) {
       if (turn_of(kind) != turn_ || queues_[kind].empty()) continue;
@@ -190,6 +193,18 @@ std::vector<std::unique_ptr<Statement>> Driver::next_transaction(std::size_t und
     }
   }
   return statements;
+}
+
+// Whether it is better to wait a little: few calls are there, and a connection that is busy will soon be free for them
+// and those that come meanwhile. A transaction costs the server as much as ten rows do.
+bool Driver::lacks_company() const {
+  std::size_t waiting = 0;
+  for (const Queue& queue : queues_) waiting += queue.size();
+  if (waiting == 0 || waiting >= company_min) return false;
+  const auto quick = [now = clock_.stopwatch()](const auto& pipe) {
+    return pipe->under_way() > 0 && now - pipe->sent_at() < company_wait;
+  };
+  return std::ranges::any_of(pipes_, quick);
 }
 
 void Driver::send() {
@@ -211,6 +226,7 @@ Time Driver::next_deadline(Time now) const {
     if (pipe->under_way() > 0) next = std::min(next, pipe->deadline());
   }
   if (pipes_.empty() && !down_) next = std::min(next, lost_at_ + grace);
+  if (lacks_company()) next = std::min(next, now + company_wait);
   return next;
 }
 

@@ -63,6 +63,7 @@ class Driver {
   void deliver(Result<Link> link);
   void send();
   std::vector<std::unique_ptr<Statement>> next_transaction(std::size_t under_way);
+  [[nodiscard]] bool lacks_company() const;
   void wait();
   void poll_pipes(int time_ms);
   [[nodiscard]] Time next_deadline(Time now) const;

@@ -59,6 +59,7 @@ class Pipe {
   [[nodiscard]] int socket() const { return PQsocket(link_.connection.get()); }
   [[nodiscard]] bool unsent() const { return unsent_; }  // wait until it can be written as well as read
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
+  [[nodiscard]] std::chrono::nanoseconds sent_at() const { return under_way_.front().sent_at; }  // there is something
   [[nodiscard]] Time deadline() const;  // of what is first in line; there is something
 
   // Hands out what is under way; whether it was applied is not known. The connection may still be read: it goes on when

@@ -9,7 +9,8 @@
 // and finds room on its page, so it is a HOT update: no index entry, and the page cleans itself. The fillfactor is low
 // because a batch of ends needs room for the old rows and the new ones, which carry the responses, at the same time;
 // the table is no larger for it, since what finds no room goes to another page and leaves a hole. What is replayed or
-// refused writes nothing. Rows go in the order of `expires_at`, in batches, by an index on it.
+// refused writes nothing. Rows go in the order of `expires_at`, in batches, by an index on it. Vacuum leaves the empty
+// end of the table alone: to cut it off it would lock everybody out, and the room is soon used again.
 //
 // Every time is the server's, cut to milliseconds, and is read again after a lock was waited for. Rows are locked in
 // the order of their ids, which is the order in which they are sent: the settings of the functions leave the planner no
@@ -58,11 +59,13 @@ CREATE TABLE semel.keys (
   CONSTRAINT keys_pkey PRIMARY KEY (id)
 ) WITH (
   fillfactor = 25,
+  vacuum_truncate = off,
   autovacuum_vacuum_scale_factor = 0.02,
   autovacuum_vacuum_insert_scale_factor = 0.1,
   autovacuum_analyze_scale_factor = 0.05,
   autovacuum_vacuum_cost_delay = 1,
   autovacuum_vacuum_cost_limit = 2000,
+  toast.vacuum_truncate = off,
   toast.autovacuum_vacuum_scale_factor = 0.02,
   toast.autovacuum_vacuum_cost_delay = 1,
   toast.autovacuum_vacuum_cost_limit = 2000
