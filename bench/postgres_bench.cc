@@ -1,9 +1,10 @@
 // What a claim and its completion cost on the PostgreSQL store.
 //
-//   postgres_bench URL CALLERS[,CALLERS…] ROUNDS MS [CONNECTIONS]
+//   postgres_bench URL CALLERS[,CALLERS…] ROUNDS MS [CONNECTIONS]   one JSON object
+//   postgres_bench soak URL KEYS RATE TTL_MS                         a JSON object for each twentieth of the keys
 //
-// Prints one JSON object. A pair is a claim of a new key and its completion with 512 bytes, both durable. The database
-// at URL must have been prepared with `semel migrate`. bench/postgres runs this beside pgbench on a server of its own.
+// A pair is a claim of a new key and its completion with 512 bytes, both durable. The database at URL must have been
+// prepared with `semel migrate`. bench/run runs the first beside pgbench on a server of its own, bench/soak the second.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -20,9 +21,14 @@
 #include <variant>
 #include <vector>
 
+#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/wait_traits.hpp>
 
+#include <semel/async.h>
 #include <semel/store.h>
 #include <semel/stores.h>
 
@@ -81,6 +87,70 @@ Task<void> caller(Load* load) {
   }
 }
 
+// Keys at a steady rate, and what has expired is swept meanwhile.
+struct Soak {
+  Store& store;
+  SharedResponse response;
+  std::uint64_t keys_max;
+  double rate;
+  Millis ttl;
+  Steady::time_point start = Steady::now();
+  Steady::time_point told = start;
+  std::uint64_t next = 0;
+  std::uint64_t done = 0;
+  std::vector<double> claim_ms{};
+
+  void note(double ms) {
+    claim_ms.push_back(ms);
+    ++done;
+    if (claim_ms.size() < std::max<std::uint64_t>(keys_max / 20, 1)) return;
+    std::ranges::sort(claim_ms);
+    const auto last = static_cast<double>(claim_ms.size() - 1);
+    const Seconds spent = Steady::now() - told;
+    std::printf("{\"keys\": %llu, \"rate\": %.1f, \"p50_ms\": %.3f, \"p99_ms\": %.3f}\n",
+                static_cast<unsigned long long>(done), static_cast<double>(claim_ms.size()) / spent.count(),
+                claim_ms[static_cast<std::size_t>(last * 0.5)], claim_ms[static_cast<std::size_t>(last * 0.99)]);
+    std::fflush(stdout);
+    claim_ms.clear();
+    told = Steady::now();
+  }
+};
+
+Task<void> wait_until(Steady::time_point due) {
+  const auto executor = co_await boost::asio::this_coro::executor;
+  boost::asio::basic_waitable_timer<Steady, boost::asio::wait_traits<Steady>, Executor> timer(executor, due);
+  const boost::asio::use_awaitable_t<Executor> token;
+  co_await timer.async_wait(token);
+}
+
+Task<void> soaker(Soak* soak, Load* keys) {
+  while (soak->next < soak->keys_max) {
+    const auto after = Seconds(static_cast<double>(soak->next++) / soak->rate);
+    const auto due = soak->start + std::chrono::duration_cast<Steady::duration>(after);
+    if (due > Steady::now()) co_await wait_until(due);
+    const Key key = keys->next_key();
+    const Fingerprint fingerprint;
+    const Terms terms{.lease = Millis{600'000}, .ttl = soak->ttl, .owner = keys->mix()};
+    const auto begun = Steady::now();
+    Result<Claim> claim = co_await soak->store.claim(key, fingerprint, terms);
+    const double took = std::chrono::duration<double, std::milli>(Steady::now() - begun).count();
+    const Claim got = need(std::move(claim));
+    const Fence fence = std::get<Granted>(got).fence;
+    Result<void> completed = co_await soak->store.complete(key, fence, soak->response);
+    need(std::move(completed));
+    soak->note(took);
+  }
+}
+
+Task<void> sweeper(Soak* soak) {
+  while (soak->done < soak->keys_max) {
+    const auto due = Steady::now() + std::chrono::seconds(1);
+    co_await wait_until(due);
+    Result<std::size_t> swept = co_await soak->store.sweep(100'000);
+    need(std::move(swept));
+  }
+}
+
 SharedResponse typical_response() {
   auto response = std::make_shared<Response>();
   response->status = 201;
@@ -111,10 +181,31 @@ void measure(Store& store, std::size_t callers, Seconds span, const char* separa
               static_cast<double>(times.size()) / spent.count(), at(0.5), at(0.99));
 }
 
+int soak(const std::vector<std::string>& args) {
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  const PostgresOptions options{.urls = {args[1]}, .time_max = Millis{60'000}};
+  const std::unique_ptr<Store> store = need(open_postgres_store(*clock, options));
+  Soak soak{.store = *store,
+            .response = typical_response(),
+            .keys_max = std::stoull(args[2]),
+            .rate = std::stod(args[3]),
+            .ttl = Millis{std::stoll(args[4])}};
+  Load keys{.store = *store, .response = nullptr, .state = 1, .until = {}};
+  boost::asio::io_context context(1);
+  const auto rethrow = [](const std::exception_ptr& error) {
+    if (error) std::rethrow_exception(error);
+  };
+  for (int i = 0; i < 64; ++i) boost::asio::co_spawn(context.get_executor(), soaker(&soak, &keys), rethrow);
+  boost::asio::co_spawn(context.get_executor(), sweeper(&soak), rethrow);
+  context.run();
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
+  if (args.size() == 5 && args[0] == "soak") return soak(args);
   if (args.size() != 4 && args.size() != 5) give_up("URL CALLERS[,CALLERS...] ROUNDS MS [CONNECTIONS]");
   const std::unique_ptr<Clock> clock = make_system_clock();
   PostgresOptions options{.urls = {args[0]}};

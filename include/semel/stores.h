@@ -41,6 +41,9 @@ struct PostgresOptions {
   std::vector<std::string> urls;  // as libpq takes them; several are shards
   Millis time_max{5'000};         // after which a call that has no answer ends with Code::unavailable
   std::size_t connections = 2;    // to each server; more make batches smaller
+  // Told of every commit that was answered: how many calls it was for, and how long that took from here. As of the
+  // embedded store; with several servers it is called on several threads.
+  std::function<void(std::size_t calls, std::chrono::nanoseconds took)> on_commit = {};
 };
 
 // `postgres://…` A PostgreSQL server that any number of processes share; also by way of PgBouncer in transaction mode.

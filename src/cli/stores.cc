@@ -30,18 +30,19 @@ bool has_store(StoreKind kind) {
 Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock, std::shared_ptr<StoreMetrics> metrics) {
   const StoreConfig& store = config.store;
   if (store.kind == StoreKind::memory) return make_memory_store(clock);
+  const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {
+    metrics->batch_writes.add(static_cast<double>(writes));
+    metrics->sync_seconds.add(std::chrono::duration<double>(took).count());
+  };
 #ifdef SEMEL_HAS_POSTGRES
   if (store.kind == StoreKind::postgres) {
     PostgresOptions options;
     for (const Secret& url : store.urls) options.urls.push_back(url.reveal());
     options.time_max = config.limits.store_timeout;
+    options.on_commit = count;
     return open_postgres_store(clock, options);
   }
 #endif
-  const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {
-    metrics->batch_writes.add(static_cast<double>(writes));
-    metrics->sync_seconds.add(std::chrono::duration<double>(took).count());
-  };
   return open_embedded_store(clock, {.path = std::string(embedded_path(store)),
                                      .free_bytes_min = store.free_bytes_min,
                                      .cache_bytes = static_cast<std::size_t>(store.cache_bytes),

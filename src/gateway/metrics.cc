@@ -135,9 +135,12 @@ std::string Metrics::render() const {
             upstream_seconds);
   webhooks.render(out);
   if (store_ == nullptr) return out;
-  histogram(out, "semel_store_batch_writes", "Records written by one sync of the embedded store.",
-            store_->batch_writes);
-  histogram(out, "semel_store_sync_seconds", "How long each sync of the embedded store took.", store_->sync_seconds);
+  histogram(
+      out, "semel_store_batch_writes",
+      "Records written by one sync of the embedded store, or calls answered by one commit of the PostgreSQL store.",
+      store_->batch_writes);
+  histogram(out, "semel_store_sync_seconds",
+            "How long each sync of the embedded store, or commit of the PostgreSQL store, took.", store_->sync_seconds);
   return out;
 }
 

@@ -34,6 +34,8 @@ struct ClaimCall {
   Terms terms;
   Result<Claim> answer = std::unexpected(not_judged());
   std::optional<std::uint64_t> absent_at = std::nullopt;  // version of RecentWrites before a read that found nothing
+  bool former = false;  // for a shard that the key has moved away from: only what is there and lives is judged
+  bool moved = false;   // its answer: nothing is there, and never will be again
 };
 struct RenewCall {
   Fence fence;

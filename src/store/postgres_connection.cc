@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -99,6 +100,15 @@ Result<Connection> connect(const Clock& clock, const std::string& url, Millis ti
       default:
         return failed(connection.get());
     }
+  }
+}
+
+bool hears(const Clock& clock, PGconn* connection, Millis time_max) {
+  const Time until = clock.now() + time_max;
+  for (;;) {
+    const std::unique_ptr<PGnotify, decltype(&PQfreemem)> notice(PQnotifies(connection), &PQfreemem);
+    if (notice != nullptr) return true;
+    if (!await(clock, connection, POLLIN, until) || PQconsumeInput(connection) == 0) return false;
   }
 }
 

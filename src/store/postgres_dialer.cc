@@ -1,3 +1,4 @@
+// One attempt after the other, with growing pauses; what was reached is admitted, and its calls prepared.
 #include "store/postgres_dialer.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "store/postgres_connection.h"
 #include "store/postgres_server.h"
+#include "store/postgres_sql.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -42,19 +44,31 @@ Dialer::~Dialer() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<Connection> Dialer::dial() {
+Result<Link> Dialer::dial() {
   Result<Connection> connection = connect(clock_, url_, time_max_);
-  if (!connection) return connection;
+  if (!connection) return std::unexpected(std::move(connection.error()));
   const Result<Server> server = greet(clock_, connection->get(), time_max_);
   if (!server) return std::unexpected(server.error());
   const Result<void> admitted = admit(*server, timeline_);
   if (!admitted) return std::unexpected(admitted.error());
-  if (name_.empty()) name_ = server->name;
+  if (name_.empty()) {
+    name_ = server->name;
+    set_ = server->set;
+  }
   if (name_ != server->name) {
     return fail(Code::unavailable, "the address leads to another database than before, which has none of the keys");
   }
+  if (set_ != server->set) {
+    return fail(Code::unavailable, "the set of shards has changed since this gateway was started; restart it");
+  }
   timeline_ = std::max(timeline_, server->timeline);
-  return connection;
+  if (server->pooled) return Link{.connection = *std::move(connection), .calling = Calling::by_text};
+  for (const Sql& sql : all_sql) {
+    const std::string prepare = std::string("PREPARE ") + sql.name + " AS " + sql.text;
+    const auto prepared = ask(clock_, connection->get(), prepare, {}, time_max_);
+    if (!prepared) return std::unexpected(prepared.error());
+  }
+  return Link{.connection = *std::move(connection), .calling = Calling::prepared};
 }
 
 void Dialer::want() {
@@ -78,15 +92,15 @@ void Dialer::serve() {
   auto state = static_cast<std::uint64_t>(getpid());
   Millis pause{0};
   while (next(pause)) {
-    Result<Connection> connection = dial();
-    if (connection) {
+    Result<Link> link = dial();
+    if (link) {
       pause = Millis{0};
       const std::scoped_lock lock(mutex_);
       --wanted_;
     } else {
       pause = spread(std::clamp(pause * 2, pause_min, pause_max), state);
     }
-    deliver_(std::move(connection));
+    deliver_(std::move(link));
   }
 }
 

@@ -19,7 +19,7 @@ namespace semel::postgres {
 
 class Dialer {
  public:
-  using Deliver = std::function<void(Result<Connection>)>;
+  using Deliver = std::function<void(Result<Link>)>;
 
   // `deliver` is called on the dialer's thread, with a connection that was admitted or with what went wrong.
   Dialer(const Clock& clock, std::string url, Millis time_max, Deliver deliver);
@@ -28,7 +28,7 @@ class Dialer {
   Dialer& operator=(const Dialer&) = delete;
 
   // Connects and looks whether the server may be used, on the caller's thread.
-  Result<Connection> dial();
+  Result<Link> dial();
   // One more connection is wanted. Goes on trying until there is one.
   void want();
 
@@ -42,6 +42,7 @@ class Dialer {
   const Deliver deliver_;
   std::uint32_t timeline_ = 0;  // the newest one seen
   std::string name_;            // of the database; another one would have none of our keys
+  std::string set_;             // of the shards; with another one keys are elsewhere
   std::mutex mutex_;
   std::condition_variable wake_;
   std::size_t wanted_ = 0;

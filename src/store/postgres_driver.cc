@@ -35,8 +35,10 @@
 namespace semel::postgres {
 namespace {
 
-constexpr std::size_t depth = 1;         // batches under way on a connection: more would only make them smaller
+constexpr std::size_t depth = 1;         // transactions under way on a connection: more would only make them smaller
 constexpr std::size_t depth_alone = 16;  // of calls that go alone
+constexpr std::size_t company_min = 24;  // of calls that go beside another transaction
+constexpr Millis company_wait{5};        // for which they wait for company, or for that transaction to end
 constexpr std::size_t stuck_max = 4;     // connections that are replaced while the server sits on them
 constexpr Millis grace{500};             // for a connection to come back before claims are refused
 constexpr Millis patience_max{300};      // for a lock, of a batch
@@ -46,6 +48,14 @@ constexpr Millis dial_max{2'000};  // so that ending does not wait for long
 Millis patience_of(const DriverOptions& options, Company company) {
   return company == Company::any ? std::min(options.time_max / 10, patience_max)
                                  : std::min(options.time_max / 4, patience_alone_max);
+}
+
+// Kinds with one turn go in one transaction, ends before claims. Sweeps, which take longer, have a turn of their own,
+// and so have renewals: one may be under way when its key ends, and two transactions must not lock two keys crosswise.
+constexpr std::size_t turns = 3;
+std::size_t turn_of(std::size_t kind) {
+  if (kind == kind_sweep) return 2;
+  return kind == kind_renew ? 1 : 0;
 }
 
 // Whether the caller is better served by a quick refusal than by waiting for the server to come back. An outcome is
@@ -65,7 +75,7 @@ Driver::Driver(const Clock& clock, DriverOptions options)
       options_(std::move(options)),
       wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       dialer_(clock, options_.url, std::min(options_.time_max, dial_max),
-              [this](Result<Connection> connection) { deliver(std::move(connection)); }) {
+              [this](Result<Link> link) { deliver(std::move(link)); }) {
   check(wake_fd_ >= 0, "there is a descriptor left");
 }
 
@@ -80,7 +90,7 @@ Driver::~Driver() {
 }
 
 Result<void> Driver::start() {
-  Result<Connection> first = dialer_.dial();
+  Result<Link> first = dialer_.dial();
   if (!first) return std::unexpected(std::move(first.error()));
   pipes_.push_back(std::make_unique<Pipe>(*std::move(first)));
   for (std::size_t i = 1; i < options_.connections; ++i) dialer_.want();
@@ -104,11 +114,11 @@ Task<void> Driver::submit(Call& call) {
   return boost::asio::async_initiate<const AnswerToken&, void()>(std::move(start), AnswerToken{});
 }
 
-void Driver::deliver(Result<Connection> connection) {
+void Driver::deliver(Result<Link> link) {
   bool wanted = false;
   {
     const std::scoped_lock lock(mutex_);
-    dialed_.push_back(std::move(connection));
+    dialed_.push_back(std::move(link));
     wanted = std::exchange(sleeping_, false);
   }
   if (wanted) signal();
@@ -146,7 +156,7 @@ void Driver::serve() {
 
 void Driver::take_in() {
   std::vector<Entry> calls;
-  std::vector<Result<Connection>> dialed;
+  std::vector<Result<Link>> dialed;
   {
     const std::scoped_lock lock(mutex_);
     sleeping_ = false;
@@ -154,36 +164,56 @@ void Driver::take_in() {
     std::swap(dialed, dialed_);
   }
   for (Entry& entry : calls) queues_[kind_of(entry.call())].push_back(std::move(entry));
-  for (Result<Connection>& connection : dialed) {
-    if (connection && pipes_.size() >= options_.connections) continue;  // one that was stuck has come back meanwhile
-    if (connection) {
-      pipes_.push_back(std::make_unique<Pipe>(*std::move(connection)));
+  for (Result<Link>& link : dialed) {
+    if (link && pipes_.size() >= options_.connections) continue;  // one that was stuck has come back meanwhile
+    if (link) {
+      pipes_.push_back(std::make_unique<Pipe>(*std::move(link)));
       down_.reset();
     } else if (pipes_.empty()) {
-      down_ = std::move(connection.error());
+      down_ = std::move(link.error());
     }
   }
 }
 
-// The connection with the least to do, if it has room for what is next.
-Pipe* Driver::pipe_for(const Entry& next) {
-  if (pipes_.empty()) return nullptr;
-  Pipe* const idlest = std::ranges::min_element(pipes_, {}, [](const auto& pipe) { return pipe->under_way(); })->get();
-  return idlest->under_way() < (next.company == Company::alone ? depth_alone : depth) ? idlest : nullptr;
+// What goes next over a connection that has so much under way; nothing if it has to wait. A call that goes alone is a
+// transaction of its own.
+std::vector<std::unique_ptr<Statement>> Driver::next_transaction(std::size_t under_way) {
+  std::vector<std::unique_ptr<Statement>> statements;
+  for (Queue& queue : queues_) {
+    if (under_way >= depth_alone || queue.empty() || queue.front().company != Company::alone) continue;
+    statements.push_back(std::make_unique<Statement>(queue));
+    return statements;
+  }
+  if (under_way >= depth || lacks_company()) return statements;
+  for (std::size_t tried = 0; tried < turns && statements.empty(); ++tried) {
+    turn_ = (turn_ + 1) % turns;
+    for (const std::size_t kind : {kind_complete, kind_release, kind_former, kind_claim, kind_renew, kind_sweep}) {
+      if (turn_of(kind) != turn_ || queues_[kind].empty()) continue;
+      statements.push_back(std::make_unique<Statement>(queues_[kind]));
+    }
+  }
+  return statements;
+}
+
+// Whether it is better to wait a little: few calls are there, and a connection that is busy will soon be free for them
+// and those that come meanwhile. A transaction costs the server as much as ten rows do.
+bool Driver::lacks_company() const {
+  std::size_t waiting = 0;
+  for (const Queue& queue : queues_) waiting += queue.size();
+  if (waiting == 0 || waiting >= company_min) return false;
+  const auto quick = [now = clock_.stopwatch()](const auto& pipe) {
+    return pipe->under_way() > 0 && now - pipe->sent_at() < company_wait;
+  };
+  return std::ranges::any_of(pipes_, quick);
 }
 
 void Driver::send() {
-  for (std::size_t empty = 0; empty < kinds;) {
-    Queue& queue = queues_[next_kind_];
-    next_kind_ = (next_kind_ + 1) % kinds;
-    Pipe* const pipe = queue.empty() ? nullptr : pipe_for(queue.front());
-    if (pipe == nullptr) {
-      ++empty;
-      continue;
-    }
-    empty = 0;
-    const Millis patience = patience_of(options_, queue.front().company);
-    if (!pipe->send(std::make_unique<Statement>(queue), patience)) lose(pipe);
+  while (!pipes_.empty()) {
+    Pipe* const pipe = std::ranges::min_element(pipes_, {}, [](const auto& each) { return each->under_way(); })->get();
+    std::vector<std::unique_ptr<Statement>> statements = next_transaction(pipe->under_way());
+    if (statements.empty()) return;
+    const Millis patience = patience_of(options_, statements.front()->company());
+    if (!pipe->send(std::move(statements), patience, clock_.stopwatch())) lose(pipe);
   }
 }
 
@@ -196,6 +226,7 @@ Time Driver::next_deadline(Time now) const {
     if (pipe->under_way() > 0) next = std::min(next, pipe->deadline());
   }
   if (pipes_.empty() && !down_) next = std::min(next, lost_at_ + grace);
+  if (lacks_company()) next = std::min(next, now + company_wait);
   return next;
 }
 
@@ -238,25 +269,32 @@ void Driver::poll_pipes(int time_ms) {
 
 void Driver::settle(Ended ended) {
   if (ended.ending == Ending::durable) {
-    Statement::Outcome outcome = ended.statement->read(ended.reply.get());
-    for (Waiting& waiting : outcome.answered) answered_.push_back(std::move(waiting));
-    for (Entry& entry : outcome.again) again(std::move(entry));
-    if (!outcome.waited.empty() && options_.waited) options_.waited(outcome.waited);
+    std::size_t calls = 0;
+    for (const Part& part : ended.parts) calls += part.statement->calls();
+    if (options_.on_commit) options_.on_commit(calls, clock_.stopwatch() - ended.sent_at);
+    for (Part& part : ended.parts) {
+      Statement::Outcome outcome = part.statement->read(part.reply.get());
+      for (Waiting& waiting : outcome.answered) answered_.push_back(std::move(waiting));
+      for (Entry& entry : outcome.again) again(std::move(entry));
+      if (!outcome.waited.empty() && options_.waited) options_.waited(outcome.waited);
+    }
     return;
   }
   const Remedy remedy = ended.ending == Ending::failed ? remedy_for(ended.state) : Remedy::reconnect;
-  const bool single = ended.statement->rows() == 1;
+  const bool single = ended.parts.size() == 1 && ended.parts.front().statement->rows() == 1;
   if (ended.ending == Ending::failed && remedy == Remedy::reconnect) {
     while (!pipes_.empty()) lose(pipes_.front().get());
     down_ = refusal(ended.state, ended.message);
   }
-  for (Entry& entry : ended.statement->take()) {
-    if (remedy == Remedy::refuse || (remedy == Remedy::split && single)) {
-      refuse_now(std::move(entry), refusal(ended.state, ended.message));
-      continue;
+  for (const Part& part : ended.parts) {
+    for (Entry& entry : part.statement->take()) {
+      if (remedy == Remedy::refuse || (remedy == Remedy::split && single)) {
+        refuse_now(std::move(entry), refusal(ended.state, ended.message));
+        continue;
+      }
+      if (remedy != Remedy::reconnect) entry.company = Company::alone;
+      again(std::move(entry));
     }
-    if (remedy != Remedy::reconnect) entry.company = Company::alone;
-    again(std::move(entry));
   }
 }
 

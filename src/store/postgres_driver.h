@@ -4,14 +4,15 @@
 //                                               ▲                                        │
 //                                               └── not settled, connection lost ────────┘
 //
-// A call that finds a connection idle goes at once; while all are busy, calls gather. Every call may be repeated, since
-// it carries its owner or its fence: a call whose answer was lost with its connection goes again over the next one, and
-// the row itself says what became of it. A call is answered within its time; after that nobody knows whether it was
-// applied. Nothing is ever cancelled on the server: a commit that waits for its standbys would then pass for one that
-// they have.
+// What waits goes together, a statement for each kind, in one transaction: one commit for all of it. A call that
+// finds a connection idle goes at once; while all are busy, calls gather. Every call may be repeated, since it carries
+// its owner or its fence: a call whose answer was lost with its connection goes again over the next one, and the row
+// itself says what became of it. A call is answered within its time; after that nobody knows whether it was applied.
+// Nothing is ever cancelled on the server: a commit that waits for its standbys would then pass for one that they have.
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -39,6 +40,7 @@ struct DriverOptions {
   Millis time_max{5'000};                                    // of a call
   std::size_t connections = 2;                               // at most
   std::function<void(const std::vector<Digest>&)> waited{};  // told of keys that ended and are waited for elsewhere
+  std::function<void(std::size_t calls, std::chrono::nanoseconds took)> on_commit{};
 };
 
 class Driver {
@@ -58,9 +60,10 @@ class Driver {
  private:
   void serve();
   void take_in();
-  void deliver(Result<Connection> connection);
+  void deliver(Result<Link> link);
   void send();
-  Pipe* pipe_for(const Entry& next);
+  std::vector<std::unique_ptr<Statement>> next_transaction(std::size_t under_way);
+  [[nodiscard]] bool lacks_company() const;
   void wait();
   void poll_pipes(int time_ms);
   [[nodiscard]] Time next_deadline(Time now) const;
@@ -79,7 +82,7 @@ class Driver {
 
   // Of the driver's thread alone.
   std::array<Queue, kinds> queues_;
-  std::size_t next_kind_ = 0;
+  std::size_t turn_ = 0;  // of which kinds the last transaction was
   std::vector<std::unique_ptr<Pipe>> pipes_;
   std::vector<std::unique_ptr<Pipe>> stuck_;  // given up, but the server still has them
   std::vector<Waiting> answered_;
@@ -88,7 +91,7 @@ class Driver {
 
   std::mutex mutex_;
   std::vector<Entry> incoming_;
-  std::vector<Result<Connection>> dialed_;
+  std::vector<Result<Link>> dialed_;
   bool sleeping_ = false;
   bool closing_ = false;
 

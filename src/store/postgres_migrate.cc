@@ -20,7 +20,7 @@ namespace semel {
 namespace postgres {
 
 std::span<const Migration> migrations() {
-  static const std::string first = std::string(tables_1).append(claim_1).append(holders_1);
+  static const std::string first = std::string(tables_1).append(claim_1).append(former_1).append(holders_1);
   static const std::array<Migration, 1> all{{{.version = 1, .sql = first}}};
   return all;
 }
@@ -49,6 +49,8 @@ Result<Migrated> migrate_postgres(Clock& clock, const std::string& url) {
   const Result<postgres::Connection> connection = postgres::connect(clock, url, Millis{10'000});
   if (!connection) return std::unexpected(connection.error());
   PGconn* const link = connection->get();
+  const auto named = postgres::ask(clock, link, postgres::not_a_gateway, {}, time_max);
+  if (!named) return std::unexpected(named.error());
   // A schema that somebody else creates meanwhile is found by the second look, inside the lock.
   const auto locked = postgres::ask(clock, link, std::string("BEGIN; ") + lock, {}, time_max);
   if (!locked) return std::unexpected(locked.error());

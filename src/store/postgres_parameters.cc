@@ -11,6 +11,9 @@
 #include <libpq-fe.h>
 #include <postgres_ext.h>
 
+#include "store/postgres_connection.h"
+#include "store/postgres_sql.h"
+
 namespace semel::postgres {
 namespace {
 
@@ -102,7 +105,7 @@ void Parameters::add(Array array) {
   values_.push_back(array.take());
 }
 
-bool Parameters::send(PGconn* connection, const char* sql) const {
+bool Parameters::send(const Link& link, const Sql& sql) const {
   std::vector<const char*> values;
   std::vector<int> lengths;
   const std::vector<int> formats(values_.size(), 1);
@@ -110,8 +113,14 @@ bool Parameters::send(PGconn* connection, const char* sql) const {
     values.push_back(value.data());
     lengths.push_back(static_cast<int>(value.size()));
   }
-  return PQsendQueryParams(connection, sql, static_cast<int>(values.size()), types_.data(), values.data(),
-                           lengths.data(), formats.data(), 1) != 0;
+  PGconn* const connection = link.connection.get();
+  const auto count = static_cast<int>(values.size());
+  const int sent =
+      link.calling == Calling::prepared
+          ? PQsendQueryPrepared(connection, sql.name, count, values.data(), lengths.data(), formats.data(), 1)
+          : PQsendQueryParams(connection, sql.text, count, types_.data(), values.data(), lengths.data(), formats.data(),
+                              1);
+  return sent != 0;
 }
 
 std::int64_t number_of(std::string_view bytes) {

@@ -11,6 +11,9 @@
 #include <libpq-fe.h>
 #include <postgres_ext.h>
 
+#include "store/postgres_connection.h"
+#include "store/postgres_sql.h"
+
 namespace semel::postgres {
 
 // The types that are used; the values are fixed by PostgreSQL's catalogue.
@@ -46,7 +49,7 @@ class Parameters {
   void add(Array array);
 
   // Queues the statement on a connection in pipeline mode; results come in binary form. False: the connection is lost.
-  [[nodiscard]] bool send(PGconn* connection, const char* sql) const;
+  [[nodiscard]] bool send(const Link& link, const Sql& sql) const;
 
  private:
   std::vector<Oid> types_;

@@ -1,6 +1,10 @@
+// Sending as far as the socket takes it, and sorting what comes back by transaction and statement.
 #include "store/postgres_pipe.h"
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,9 +27,9 @@ std::string_view field(const PGresult* result, int code) {
 
 }  // namespace
 
-Pipe::Pipe(Connection connection) : connection_(std::move(connection)) {
-  PQsetNoticeReceiver(connection_.get(), &Pipe::notice, this);
-  check(PQenterPipelineMode(connection_.get()) == 1, "an idle connection can be pipelined");
+Pipe::Pipe(Link link) : link_(std::move(link)) {
+  PQsetNoticeReceiver(link_.connection.get(), &Pipe::notice, this);
+  check(PQenterPipelineMode(link_.connection.get()) == 1, "an idle connection can be pipelined");
 }
 
 Pipe::~Pipe() = default;
@@ -35,42 +39,51 @@ void Pipe::notice(void* pipe, const PGresult* notice) {
   if (field(notice, PG_DIAG_SEVERITY_NONLOCALIZED) == "WARNING") static_cast<Pipe*>(pipe)->warned_ = true;
 }
 
-bool Pipe::send(std::unique_ptr<Statement> statement, Millis patience) {
-  const Statement& sent = *statement;
-  under_way_.push_back(
-      {.statement = std::move(statement), .ending = Ending::durable, .reply = nullptr, .state = {}, .message = {}});
-  return sent.send(connection_.get(), patience) && PQpipelineSync(connection_.get()) == 1 && flush();
+bool Pipe::send(std::vector<std::unique_ptr<Statement>> statements, Millis patience, std::chrono::nanoseconds now) {
+  Ended& sent = under_way_.emplace_back();
+  sent.ending = Ending::durable;
+  sent.sent_at = now;
+  for (auto& statement : statements) sent.parts.push_back({.statement = std::move(statement), .reply = nullptr});
+  const auto queue = [&](const Part& part) { return part.statement->send(link_, patience); };
+  return std::ranges::all_of(sent.parts, queue) && PQpipelineSync(link_.connection.get()) == 1 && flush();
 }
 
 bool Pipe::flush() {
-  const int left = PQflush(connection_.get());
+  const int left = PQflush(link_.connection.get());
   unsent_ = left == 1;
   return left >= 0;
 }
 
 Time Pipe::deadline() const {
-  return under_way_.front().statement->deadline();
+  const auto deadlines = under_way_.front().parts | std::views::transform([](const Part& part) {
+                           return part.statement == nullptr ? Time{} : part.statement->deadline();
+                         });
+  return std::ranges::max(deadlines);
 }
 
 bool Pipe::advance(std::vector<Ended>& ended) {
-  if (PQconsumeInput(connection_.get()) == 0 || !flush()) return false;
-  while (!under_way_.empty() && PQisBusy(connection_.get()) == 0) {
-    Reply reply(PQgetResult(connection_.get()));
-    if (PQstatus(connection_.get()) == CONNECTION_BAD) return false;
+  if (PQconsumeInput(link_.connection.get()) == 0 || !flush()) return false;
+  while (!under_way_.empty() && PQisBusy(link_.connection.get()) == 0) {
+    Reply reply(PQgetResult(link_.connection.get()));
+    if (PQstatus(link_.connection.get()) == CONNECTION_BAD) return false;
     if (reply != nullptr && !take(std::move(reply), ended)) return false;
   }
-  return PQstatus(connection_.get()) == CONNECTION_OK;
+  return PQstatus(link_.connection.get()) == CONNECTION_OK;
 }
 
 bool Pipe::take(Reply reply, std::vector<Ended>& ended) {
   Ended& batch = under_way_.front();
+  const auto next = std::ranges::find_if(batch.parts, [](const Part& part) { return part.reply == nullptr; });
   switch (PQresultStatus(reply.get())) {
     case PGRES_TUPLES_OK:
-      batch.reply = std::move(reply);
+      if (next != batch.parts.end()) next->reply = std::move(reply);
+      return next != batch.parts.end();
+    case PGRES_PIPELINE_ABORTED:  // what came after a statement that failed
       return true;
     case PGRES_PIPELINE_SYNC:
+      check(batch.ending != Ending::durable || next == batch.parts.end(), "what was committed has been answered");
       if (std::exchange(warned_, false) && batch.ending == Ending::durable) batch.ending = Ending::not_durable;
-      if (batch.statement != nullptr) ended.push_back(std::move(batch));
+      if (batch.parts.front().statement != nullptr) ended.push_back(std::move(batch));
       under_way_.pop_front();
       return true;
     case PGRES_FATAL_ERROR:
@@ -86,9 +99,10 @@ bool Pipe::take(Reply reply, std::vector<Ended>& ended) {
 
 std::vector<std::unique_ptr<Statement>> Pipe::give_up() {
   std::vector<std::unique_ptr<Statement>> statements;
-  statements.reserve(under_way_.size());
   for (Ended& batch : under_way_) {
-    if (batch.statement != nullptr) statements.push_back(std::move(batch.statement));
+    for (Part& part : batch.parts) {
+      if (part.statement != nullptr) statements.push_back(std::move(part.statement));
+    }
   }
   return statements;
 }

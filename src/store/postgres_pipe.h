@@ -1,10 +1,12 @@
-// A connection in pipeline mode, and the batches that are under way on it, each a transaction of its own.
+// A connection in pipeline mode, and the transactions that are under way on it: a batch of each kind of call that was
+// waiting, all of them committed at once.
 //
-// A batch has ended when its Sync has been answered, not when its rows are here: the server sends those before it
+// A transaction has ended when its Sync has been answered, not when its rows are here: the server sends those before it
 // commits. A warning that comes along means that the commit was cut off from its standbys (an operator cancelled the
 // wait): the rows are there, but may be lost with this server, so nobody is told of them before they are written again.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -21,37 +23,44 @@
 namespace semel::postgres {
 
 enum class Ending : std::uint8_t {
-  durable,      // `reply` holds
+  durable,      // every `reply` holds
   not_durable,  // committed, but perhaps only here
   failed,       // nothing was applied; `state` is the SQLSTATE
 };
 
-struct Ended {
+struct Part {
   std::unique_ptr<Statement> statement;
-  Ending ending = Ending::failed;
   Reply reply;
+};
+
+struct Ended {
+  std::vector<Part> parts;
+  Ending ending = Ending::failed;
   std::string state;
   std::string message;
+  std::chrono::nanoseconds sent_at{};  // by the stopwatch of the clock
 };
 
 class Pipe {
  public:
   // The connection is idle and does not block.
-  explicit Pipe(Connection connection);
+  explicit Pipe(Link link);
   ~Pipe();
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
-  // False: the connection is lost. The batch is among those that give_up() hands out.
-  [[nodiscard]] bool send(std::unique_ptr<Statement> statement, Millis patience);
+  // As one transaction. False: the connection is lost. The batches are among those that give_up() hands out.
+  [[nodiscard]] bool send(std::vector<std::unique_ptr<Statement>> statements, Millis patience,
+                          std::chrono::nanoseconds now);
 
   // Reads and writes what can be, without waiting. False: the connection is lost.
   [[nodiscard]] bool advance(std::vector<Ended>& ended);
 
-  [[nodiscard]] int socket() const { return PQsocket(connection_.get()); }
+  [[nodiscard]] int socket() const { return PQsocket(link_.connection.get()); }
   [[nodiscard]] bool unsent() const { return unsent_; }  // wait until it can be written as well as read
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
-  [[nodiscard]] Time deadline() const;  // of the batch that is first in line; there is one
+  [[nodiscard]] std::chrono::nanoseconds sent_at() const { return under_way_.front().sent_at; }  // there is something
+  [[nodiscard]] Time deadline() const;  // of what is first in line; there is something
 
   // Hands out what is under way; whether it was applied is not known. The connection may still be read: it goes on when
   // the answers have come, which nobody waits for any more.
@@ -62,7 +71,7 @@ class Pipe {
   [[nodiscard]] bool take(Reply reply, std::vector<Ended>& ended);
   static void notice(void* pipe, const PGresult* notice);
 
-  Connection connection_;
+  Link link_;
   std::deque<Ended> under_way_;
   bool unsent_ = false;
   bool warned_ = false;

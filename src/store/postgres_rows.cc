@@ -116,6 +116,10 @@ bool is_waited_for(const PGresult* reply, int row) {
   return PQnfields(reply) == 2 && value_of(reply, row, 1) == yes;
 }
 
+bool has_moved(const PGresult* reply, int row) {
+  return PQgetisnull(reply, row, state) != 0;
+}
+
 ClaimRow claim_row(const PGresult* reply, int row, const Key& key, const ClaimCall& asked) {
   ClaimRow found{.mine = granted(reply, row), .record = Record{}, .at = time_of(value_of(reply, row, at))};
   if (!found.mine) {

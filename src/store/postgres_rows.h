@@ -29,6 +29,9 @@ class RowsById {
 // What semel.complete_1 and semel.release_1 say of a key that has ended.
 bool is_waited_for(const PGresult* reply, int row);
 
+// What semel.claim_former_1 says of a key that it has no longer.
+bool has_moved(const PGresult* reply, int row);
+
 // What semel.claim_1 says of a key: who holds it now. `mine`: the caller does, from this claim on.
 struct ClaimRow {
   bool mine;

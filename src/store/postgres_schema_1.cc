@@ -9,7 +9,8 @@
 // and finds room on its page, so it is a HOT update: no index entry, and the page cleans itself. The fillfactor is low
 // because a batch of ends needs room for the old rows and the new ones, which carry the responses, at the same time;
 // the table is no larger for it, since what finds no room goes to another page and leaves a hole. What is replayed or
-// refused writes nothing. Rows go in the order of `expires_at`, in batches, by an index on it.
+// refused writes nothing. Rows go in the order of `expires_at`, in batches, by an index on it. Vacuum leaves the empty
+// end of the table alone: to cut it off it would lock everybody out, and the room is soon used again.
 //
 // Every time is the server's, cut to milliseconds, and is read again after a lock was waited for. Rows are locked in
 // the order of their ids, which is the order in which they are sent: the settings of the functions leave the planner no
@@ -30,10 +31,13 @@ CREATE TABLE semel.schema_version (
 );
 
 CREATE TABLE semel.shards (
-  shard uuid PRIMARY KEY,
-  here  boolean NOT NULL
+  shard        uuid PRIMARY KEY,
+  here         boolean NOT NULL,
+  former_until timestamptz
 );
 COMMENT ON TABLE semel.shards IS 'The databases that share out the keys; this one is the one that is here';
+COMMENT ON COLUMN semel.shards.former_until IS
+  'Set while keys are still looked for where the smaller set of before, which this shard was one of, had put them';
 INSERT INTO semel.shards (shard, here) VALUES (gen_random_uuid(), true);
 
 CREATE TYPE semel.key_state AS ENUM ('running', 'done', 'unknown', 'released');
@@ -55,11 +59,13 @@ CREATE TABLE semel.keys (
   CONSTRAINT keys_pkey PRIMARY KEY (id)
 ) WITH (
   fillfactor = 25,
+  vacuum_truncate = off,
   autovacuum_vacuum_scale_factor = 0.02,
   autovacuum_vacuum_insert_scale_factor = 0.1,
   autovacuum_analyze_scale_factor = 0.05,
   autovacuum_vacuum_cost_delay = 1,
   autovacuum_vacuum_cost_limit = 2000,
+  toast.vacuum_truncate = off,
   toast.autovacuum_vacuum_scale_factor = 0.02,
   toast.autovacuum_vacuum_cost_delay = 1,
   toast.autovacuum_vacuum_cost_limit = 2000
@@ -93,10 +99,7 @@ const std::string_view holders_1 = R"sql(
 CREATE FUNCTION semel.complete_1(
   patience_ms integer, ids bytea[], fences bigint[], owners bigint[], responses bytea[])
 RETURNS TABLE (id bytea, waited boolean)
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -128,10 +131,7 @@ $$;
 
 CREATE FUNCTION semel.release_1(patience_ms integer, ids bytea[], fences bigint[], owners bigint[])
 RETURNS TABLE (id bytea, waited boolean)
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -161,10 +161,7 @@ $$;
 CREATE FUNCTION semel.renew_1(
   patience_ms integer, ids bytea[], fences bigint[], owners bigint[], leases_ms bigint[])
 RETURNS TABLE (id bytea)
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -181,10 +178,7 @@ $$;
 
 -- Marks keys whose end is waited for, and answers those that do not run (any more): nobody would tell of them.
 CREATE FUNCTION semel.await_1(patience_ms integer, ids bytea[]) RETURNS TABLE (id bytea)
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -202,10 +196,7 @@ $$;
 
 -- Deletes in the order of expiry. What another gateway is sweeping, or somebody is just claiming, is left to them.
 CREATE FUNCTION semel.sweep_1(count_max bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
-SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
   t timestamptz := clock_timestamp();
@@ -221,6 +212,19 @@ BEGIN
 END
 $$;
 
+-- The settings of all of them: names mean what they meant here, and rows are looked up one by one, in the order given.
+DO $$
+DECLARE
+  f regprocedure;
+BEGIN
+  FOR f IN SELECT p.oid FROM pg_proc p WHERE p.pronamespace = 'semel'::regnamespace LOOP
+    EXECUTE format(
+      'ALTER FUNCTION %s SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+         SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+         SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off', f);
+  END LOOP;
+END
+$$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA semel FROM PUBLIC;
 INSERT INTO semel.schema_version (version) VALUES (1);
 )sql";

@@ -23,9 +23,10 @@ namespace {
 constexpr const char* greeting =
     "SELECT pg_is_in_recovery(),"
     " CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END,"
-    " to_regclass('semel.schema_version') IS NOT NULL";
+    " to_regclass('semel.schema_version') IS NOT NULL, pg_backend_pid()";
 constexpr const char* newest_version =
-    "SELECT max(version), (SELECT shard FROM semel.shards WHERE here) FROM semel.schema_version";
+    "SELECT max(version), (SELECT shard FROM semel.shards WHERE here),"
+    " (SELECT string_agg(shard::text, ' ' ORDER BY shard) FROM semel.shards) FROM semel.schema_version";
 constexpr const char* settings =
     "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"
     " current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_get_wal_senders())";
@@ -46,11 +47,14 @@ Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max) {
   Server server;
   server.replica = row[0] == "t";
   server.timeline = number_in<std::uint32_t>(row[1], 16);
+  // Whoever stands in between gives out a number of its own when the connection is made.
+  server.pooled = number_in<int>(row[3], 10) != PQbackendPID(connection);
   if (row[2] != "t") return server;
   const auto version = ask(clock, connection, newest_version, {}, time_max);
   if (!version) return std::unexpected(version.error());
   server.schema_version = number_in<int>(version->front()[0], 10);
   server.name = version->front()[1].value_or("");
+  server.set = version->front()[2].value_or("");
   return server;
 }
 
@@ -90,6 +94,19 @@ Result<std::vector<std::string>> dangers(const Clock& clock, PGconn* connection,
   return found;
 }
 
+// A pooler that hands out another server process for each transaction takes LISTEN, and then nothing is heard.
+Result<bool> notifies(const Clock& clock, const std::string& url, PGconn* connection, Millis time_max) {
+  constexpr Millis way_max{1'000};
+  const Result<Connection> other = connect(clock, url, time_max);
+  if (!other) return std::unexpected(other.error());
+  const std::string channel = "semel_check_" + std::to_string(static_cast<unsigned>(PQbackendPID(connection)));
+  const auto listening = ask(clock, connection, "LISTEN " + channel, {}, time_max);
+  if (!listening) return std::unexpected(listening.error());
+  const auto told = ask(clock, other->get(), "NOTIFY " + channel, {}, time_max);
+  if (!told) return std::unexpected(told.error());
+  return hears(clock, connection, way_max);
+}
+
 }  // namespace semel::postgres
 
 namespace semel {
@@ -102,7 +119,16 @@ Result<std::vector<std::string>> inspect_postgres(Clock& clock, const std::strin
   if (!server) return std::unexpected(server.error());
   const Result<void> admitted = postgres::admit(*server, 0);
   if (!admitted) return std::unexpected(admitted.error());
-  return postgres::dangers(clock, connection->get(), time_max);
+  Result<std::vector<std::string>> found = postgres::dangers(clock, connection->get(), time_max);
+  if (!found) return found;
+  const Result<bool> notifies = postgres::notifies(clock, url, connection->get(), time_max);
+  if (!notifies) return std::unexpected(notifies.error());
+  if (!*notifies) {
+    found->emplace_back(
+        "NOTIFY does not get through, probably because of a pooler: those who wait for a key that runs on another "
+        "gateway hear of its end up to a second late");
+  }
+  return found;
 }
 
 }  // namespace semel

@@ -17,6 +17,8 @@ struct Server {
   std::uint32_t timeline = 0;  // grows with every failover
   int schema_version = 0;      // 0: there is no schema
   std::string name;            // of the database among its shards
+  std::string set;             // the names of all its shards
+  bool pooled = false;         // somebody stands in between, and hands out server processes
 };
 
 // Asks over a connection that is idle.
@@ -28,5 +30,8 @@ Result<void> admit(const Server& server, std::uint32_t timeline_seen);
 
 // What is set so that an acknowledged write can be lost: fsync, synchronous_commit, asynchronous replication.
 Result<std::vector<std::string>> dangers(const Clock& clock, PGconn* connection, Millis time_max);
+
+// Whether what is told over one connection to `url` is heard on another, this one, as those who wait for a key need it.
+Result<bool> notifies(const Clock& clock, const std::string& url, PGconn* connection, Millis time_max);
 
 }  // namespace semel::postgres

@@ -1,9 +1,12 @@
 // Sharing out keys. Which databases belong together is in postgres_shard_set.cc.
 #include "store/postgres_shards.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,31 +27,42 @@ namespace {
 
 class ShardedStore : public Store, public Endings {
  public:
-  ShardedStore(std::vector<std::unique_ptr<Store>> shards, std::vector<std::string> names)
-      : shards_(std::move(shards)), names_(std::move(names)) {}
+  ShardedStore(std::vector<Shard> shards, ShardNames names) : shards_(std::move(shards)), names_(std::move(names)) {
+    for (const std::string& name : names_.former) {
+      former_.push_back(static_cast<std::size_t>(std::ranges::find(names_.all, name) - names_.all.begin()));
+    }
+  }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     Store& home = home_of(key);
-    return home.claim(std::move(key), fingerprint, terms);
+    const Shard* const former = former_of(key);
+    if (former == nullptr) return home.claim(std::move(key), fingerprint, terms);
+    return claim_moved(former, &home, std::move(key), fingerprint, terms);
   }
   Async<void> renew(Key key, Fence fence, Millis lease) override {
-    Store& home = home_of(key);
-    return home.renew(std::move(key), fence, lease);
+    Result<void> done = co_await home_of(key).renew(key, fence, lease);
+    const Shard* const former = former_of(key);
+    if (former == nullptr || !is_fenced(done)) co_return done;
+    co_return co_await former->store->renew(std::move(key), fence, lease);
   }
   Async<void> complete(Key key, Fence fence, SharedResponse response) override {
-    Store& home = home_of(key);
-    return home.complete(std::move(key), fence, std::move(response));
+    Result<void> done = co_await home_of(key).complete(key, fence, response);
+    const Shard* const former = former_of(key);
+    if (former == nullptr || !is_fenced(done)) co_return done;
+    co_return co_await former->store->complete(std::move(key), fence, std::move(response));
   }
   Async<void> release(Key key, Fence fence) override {
-    Store& home = home_of(key);
-    return home.release(std::move(key), fence);
+    Result<void> done = co_await home_of(key).release(key, fence);
+    const Shard* const former = former_of(key);
+    if (former == nullptr || !is_fenced(done)) co_return done;
+    co_return co_await former->store->release(std::move(key), fence);
   }
   // A shard that is down keeps no other from being swept.
   Async<std::size_t> sweep(std::size_t limit) override {
     Result<std::size_t> swept = 0;
     std::size_t total = 0;
     for (std::size_t i = 0; i < shards_.size() && total < limit; ++i) {
-      Result<std::size_t> one = co_await shards_[i]->sweep(limit - total);
+      Result<std::size_t> one = co_await shards_[i].store->sweep(limit - total);
       if (one) total += *one;
       if (!one) swept = std::move(one);
     }
@@ -57,19 +71,38 @@ class ShardedStore : public Store, public Endings {
   }
 
   void watch(std::function<void(const Digest&)> ended) override {
-    for (const auto& shard : shards_) {
-      if (auto* endings = dynamic_cast<Endings*>(shard.get())) endings->watch(ended);
+    for (const Shard& shard : shards_) {
+      if (auto* endings = dynamic_cast<Endings*>(shard.store.get())) endings->watch(ended);
     }
   }
   void expect(const Key& key) override {
+    const Shard* const former = former_of(key);
     if (auto* endings = dynamic_cast<Endings*>(&home_of(key))) endings->expect(key);
+    if (former == nullptr) return;
+    if (auto* endings = dynamic_cast<Endings*>(former->store.get())) endings->expect(key);
   }
 
  private:
-  Store& home_of(const Key& key) { return *shards_[shard_of(key.id, names_)]; }
+  static Async<Claim> claim_moved(const Shard* former, Store* home, Key key, Fingerprint fingerprint, Terms terms) {
+    Result<std::optional<Claim>> there = co_await former->former->claim_former(key, fingerprint, terms);
+    if (!there) co_return std::unexpected(std::move(there.error()));
+    if (*there) co_return **std::move(there);
+    co_return co_await home->claim(std::move(key), fingerprint, terms);
+  }
+  // A claim is known where it was granted; the other place has no row of that owner.
+  static bool is_fenced(const Result<void>& result) { return !result && result.error().code == Code::fenced; }
 
-  std::vector<std::unique_ptr<Store>> shards_;
-  std::vector<std::string> names_;
+  Store& home_of(const Key& key) { return *shards_[shard_of(key.id, names_.all)].store; }
+  // Where the key was before, if it has moved since.
+  const Shard* former_of(const Key& key) {
+    if (former_.empty()) return nullptr;
+    const Shard* const former = &shards_[former_[shard_of(key.id, names_.former)]];
+    return former->store.get() == &home_of(key) ? nullptr : former;
+  }
+
+  std::vector<Shard> shards_;
+  ShardNames names_;
+  std::vector<std::size_t> former_;  // positions of names_.former
 };
 
 }  // namespace
@@ -87,7 +120,7 @@ std::size_t shard_of(const Digest& id, const std::vector<std::string>& names) {
   return best;
 }
 
-std::unique_ptr<Store> make_sharded_store(std::vector<std::unique_ptr<Store>> shards, std::vector<std::string> names) {
+std::unique_ptr<Store> make_sharded_store(std::vector<Shard> shards, ShardNames names) {
   return std::make_unique<ShardedStore>(std::move(shards), std::move(names));
 }
 

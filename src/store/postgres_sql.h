@@ -7,6 +7,7 @@
 // upgrade adds new ones beside the old, and gateways of both versions go on.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 
@@ -24,11 +25,21 @@ std::span<const Migration> migrations();
 inline constexpr int schema_version_min = 1;
 inline constexpr int schema_version_max = 1;
 
+// What a gateway sends: the text, and the name under which a connection may have it prepared.
+struct Sql {
+  const char* name;
+  const char* text;
+};
+
 // Binary parameters and results; see postgres_schema_1.cc for what each takes and gives.
-inline constexpr const char* claim_sql = "SELECT * FROM semel.claim_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)";
-inline constexpr const char* complete_sql = "SELECT * FROM semel.complete_1($1,$2,$3,$4,$5)";
-inline constexpr const char* release_sql = "SELECT * FROM semel.release_1($1,$2,$3,$4)";
-inline constexpr const char* renew_sql = "SELECT * FROM semel.renew_1($1,$2,$3,$4,$5)";
-inline constexpr const char* sweep_sql = "SELECT semel.sweep_1($1)";
+inline constexpr Sql claim_sql{.name = "semel_claim",
+                               .text = "SELECT * FROM semel.claim_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)"};
+inline constexpr Sql complete_sql{.name = "semel_complete", .text = "SELECT * FROM semel.complete_1($1,$2,$3,$4,$5)"};
+inline constexpr Sql release_sql{.name = "semel_release", .text = "SELECT * FROM semel.release_1($1,$2,$3,$4)"};
+inline constexpr Sql renew_sql{.name = "semel_renew", .text = "SELECT * FROM semel.renew_1($1,$2,$3,$4,$5)"};
+inline constexpr Sql sweep_sql{.name = "semel_sweep", .text = "SELECT semel.sweep_1($1)"};
+inline constexpr Sql former_sql{.name = "semel_claim_former",
+                                .text = "SELECT * FROM semel.claim_former_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)"};
+inline constexpr std::array<Sql, 6> all_sql{claim_sql, complete_sql, release_sql, renew_sql, sweep_sql, former_sql};
 
 }  // namespace semel::postgres

@@ -17,6 +17,7 @@
 #include "core/codec.h"
 #include "core/transition.h"
 #include "store/batch.h"
+#include "store/postgres_connection.h"
 #include "store/postgres_parameters.h"
 #include "store/postgres_rows.h"
 #include "store/postgres_sql.h"
@@ -134,7 +135,8 @@ Statement::Statement(Queue& queue) : kind_(kind_of(queue.front().call())) {
            bytes + body_bytes(queue.front().call()) <= body_bytes_max);
 
   std::ranges::sort(entries_, {}, [](const Entry& entry) -> const Digest& { return id_of(entry); });
-  const bool ride_along = kind_ == 0;  // only claims can be answered by what another call was told
+  const bool ride_along =
+      kind_ == kind_claim || kind_ == kind_former;  // only claims can be answered by what another call was told
   std::vector<Entry> kept;
   kept.reserve(entries_.size());
   std::vector<Entry> doubles;
@@ -147,26 +149,28 @@ Statement::Statement(Queue& queue) : kind_(kind_of(queue.front().call())) {
   queue.insert(queue.begin(), std::move_iterator(doubles.begin()), std::move_iterator(doubles.end()));
 }
 
-bool Statement::send(PGconn* connection, Millis patience) const {
+bool Statement::send(const Link& link, Millis patience) const {
   std::vector<const Entry*> rows;
   rows.reserve(leaders_.size());
   for (const std::size_t leader : leaders_) rows.push_back(&entries_[leader]);
   const auto& first = entries_.front().call().request;
-  if (std::holds_alternative<ClaimCall>(first)) return claims(rows, patience).send(connection, claim_sql);
+  if (std::holds_alternative<ClaimCall>(first)) {
+    return claims(rows, patience).send(link, kind_ == kind_former ? former_sql : claim_sql);
+  }
   if (std::holds_alternative<RenewCall>(first)) {
     const auto lease = [](Array& extras, const Key&, const RenewCall& call) { extras.add(call.lease.count()); };
-    return holders<RenewCall>(rows, patience, Element::int8, lease).send(connection, renew_sql);
+    return holders<RenewCall>(rows, patience, Element::int8, lease).send(link, renew_sql);
   }
   if (std::holds_alternative<CompleteCall>(first)) {
-    return holders<CompleteCall>(rows, patience, Element::bytea, add_response).send(connection, complete_sql);
+    return holders<CompleteCall>(rows, patience, Element::bytea, add_response).send(link, complete_sql);
   }
   if (std::holds_alternative<ReleaseCall>(first)) {
     const auto nothing = [](Array&, const Key&, const ReleaseCall&) {};
-    return holders<ReleaseCall>(rows, patience, std::nullopt, nothing).send(connection, release_sql);
+    return holders<ReleaseCall>(rows, patience, std::nullopt, nothing).send(link, release_sql);
   }
   Parameters limit;
   limit.add(static_cast<std::int64_t>(std::get<SweepCall>(first).limit));
-  return limit.send(connection, sweep_sql);
+  return limit.send(link, sweep_sql);
 }
 
 Time Statement::deadline() const {
@@ -178,7 +182,7 @@ Statement::Outcome Statement::read(const PGresult* reply) {
   if (auto* sweep = std::get_if<SweepCall>(&entries_.front().call().request)) {
     sweep->answer = static_cast<std::size_t>(number_of(value_of(reply, 0, 0)));
     outcome.answered.push_back(std::move(*entries_.front().waiting));
-  } else if (kind_ == 0) {
+  } else if (kind_ == kind_claim || kind_ == kind_former) {
     read_claims(reply, outcome);
   } else {
     read_holders(reply, outcome);
@@ -196,10 +200,14 @@ void Statement::read_claims(const PGresult* reply, Outcome& outcome) {
     const Key& key = entries_[first].call().key;
     const std::optional<int> row = rows.find(key.id);
     std::optional<ClaimRow> found;
-    if (row) found = claim_row(reply, *row, key, request_of<ClaimCall>(entries_[first]));
+    const bool moved = row && has_moved(reply, *row);
+    if (row && !moved) found = claim_row(reply, *row, key, request_of<ClaimCall>(entries_[first]));
     for (std::size_t i = first; i < last; ++i) {
       auto& request = std::get<ClaimCall>(entries_[i].call().request);
-      if (found && !found->record) {
+      request.moved = moved;
+      if (moved) {
+        request.answer = std::unexpected(not_judged());
+      } else if (found && !found->record) {
         request.answer = std::unexpected(found->record.error());
       } else if (found && i == first && found->mine) {
         request.answer = Granted{.fence = found->record->fence, .expires_at = found->record->expires_at};

@@ -10,11 +10,13 @@
 #include <deque>
 #include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <libpq-fe.h>
 
 #include "store/batch.h"
+#include "store/postgres_connection.h"
 #include "store/waiting.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -39,9 +41,17 @@ struct Entry {
 // The calls of one kind that wait to be sent, first come first.
 using Queue = std::deque<Entry>;
 
-inline constexpr std::size_t kinds = 5;  // as in Call::request
+// The kinds of calls, as in Call::request.
+inline constexpr std::size_t kind_claim = 0;
+inline constexpr std::size_t kind_renew = 1;
+inline constexpr std::size_t kind_complete = 2;
+inline constexpr std::size_t kind_release = 3;
+inline constexpr std::size_t kind_sweep = 4;
+inline constexpr std::size_t kind_former = 5;  // a claim, of a shard that the key has moved away from
+inline constexpr std::size_t kinds = 6;
 inline std::size_t kind_of(const Call& call) {
-  return call.request.index();
+  const auto* claim = std::get_if<ClaimCall>(&call.request);
+  return claim != nullptr && claim->former ? kind_former : call.request.index();
 }
 
 void refuse(Call& call, const Error& error);
@@ -52,7 +62,7 @@ class Statement {
   explicit Statement(Queue& queue);
 
   // Queues it on a connection in pipeline mode. The server gives up waiting for a lock after `patience`.
-  [[nodiscard]] bool send(PGconn* connection, Millis patience) const;
+  [[nodiscard]] bool send(const Link& link, Millis patience) const;
 
   // To be called when the reply is durable. Fills in answers.
   struct Outcome {
@@ -63,6 +73,8 @@ class Statement {
   Outcome read(const PGresult* reply);
 
   [[nodiscard]] std::size_t rows() const { return leaders_.size(); }
+  [[nodiscard]] std::size_t calls() const { return entries_.size(); }
+  [[nodiscard]] Company company() const { return entries_.front().company; }
   [[nodiscard]] Time deadline() const;  // of the most patient call
   // Hands out the calls, for those who do not get as far as read().
   [[nodiscard]] std::vector<Entry> take() { return std::move(entries_); }

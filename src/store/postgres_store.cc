@@ -3,10 +3,12 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/terms.h"
 #include "store/batch.h"
 #include "store/batched_store.h"
 #include "store/postgres_driver.h"
@@ -15,6 +17,7 @@
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
+#include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -25,7 +28,7 @@ namespace {
 
 constexpr std::size_t sweep_chunk = 1'000;  // so that no connection is busy with it for long
 
-class PostgresStore : public BatchedStore, public Endings {
+class PostgresStore : public BatchedStore, public Endings, public postgres::FormerHome {
  public:
   PostgresStore(const Clock& clock, const std::string& url, const PostgresOptions& options)
       : BatchedStore(sweep_chunk),
@@ -33,9 +36,23 @@ class PostgresStore : public BatchedStore, public Endings {
         driver_(clock, {.url = url,
                         .time_max = options.time_max,
                         .connections = options.connections,
-                        .waited = [this](const std::vector<Digest>& ids) { listener_.tell(ids); }}) {}
+                        .waited = [this](const std::vector<Digest>& ids) { listener_.tell(ids); },
+                        .on_commit = options.on_commit}) {}
 
   Result<void> start() { return driver_.start(); }
+
+  Async<std::optional<Claim>> claim_former(Key key, Fingerprint fingerprint, Terms terms) override {
+    if (Result<void> sound = check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
+    Call call{.key = std::move(key), .request = {}};
+    auto& request = call.request.emplace<ClaimCall>();
+    request.fingerprint = fingerprint;
+    request.terms = terms;
+    request.former = true;
+    co_await submit(call);
+    if (request.moved) co_return std::nullopt;
+    if (!request.answer) co_return std::unexpected(std::move(request.answer.error()));
+    co_return *std::move(request.answer);
+  }
 
   void watch(std::function<void(const Digest&)> ended) override { listener_.watch(std::move(ended)); }
   void expect(const Key& key) override { listener_.expect(key.id); }
@@ -52,17 +69,22 @@ class PostgresStore : public BatchedStore, public Endings {
 
 Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, const PostgresOptions& options) {
   if (options.urls.empty()) return fail(Code::invalid, "a PostgreSQL store needs an address");
-  std::vector<std::unique_ptr<Store>> shards;
+  std::vector<std::unique_ptr<PostgresStore>> shards;
   for (const std::string& url : options.urls) {
     auto store = std::make_unique<PostgresStore>(clock, url, options);
     const Result<void> started = store->start();
     if (!started) return std::unexpected(started.error());
     shards.push_back(std::move(store));
   }
-  Result<std::vector<std::string>> names = postgres::names_of(clock, options.urls, options.time_max);
+  Result<postgres::ShardNames> names = postgres::names_of(clock, options.urls, options.time_max);
   if (!names) return std::unexpected(std::move(names.error()));
   if (shards.size() == 1) return std::move(shards.front());
-  return postgres::make_sharded_store(std::move(shards), *std::move(names));
+  std::vector<postgres::Shard> homes;
+  for (auto& shard : shards) {
+    postgres::FormerHome* const former = shard.get();
+    homes.push_back({.store = std::move(shard), .former = former});
+  }
+  return postgres::make_sharded_store(std::move(homes), *std::move(names));
 }
 
 }  // namespace semel

@@ -99,7 +99,7 @@ class Load:
             if chance.random() < 0.05:
                 extra.append(("X-Refuse", "yes"))
             record = caller.call(operation, extra)
-            if record["kind"] == "lost":
+            if record["kind"] == "lost" or record.get("problem") == "store-unavailable":
                 time.sleep(0.02)
         caller.hang_up()
 

@@ -93,6 +93,18 @@ class Nodes(harness.Case):
         self.assert_problem(second.ask("POST", "/v1/pay", keyed("k1"), b"other"), 422, "key-reused")
         self.assertEqual(self.stage.count(), 1)
 
+    def test_commits_are_counted(self):
+        """Two for a first run that nobody shares them with: one that claims, one that completes."""
+        node = self.node()
+        self.answer_all(status=200)
+        before = node.metrics()[1]
+        self.assertEqual(node.ask("POST", "/v1/pay", keyed("counted"), b"{}").status, 200)
+        after = node.metrics()[1]
+        grown = {name: after[name] - before[name] for name in after if name.startswith("semel_store_") and name in before}
+        self.assertEqual(grown["semel_store_batch_writes_count"], 2)
+        self.assertEqual(grown["semel_store_batch_writes_sum"], 2)
+        self.assertGreater(grown["semel_store_sync_seconds_sum"], 0)
+
     def test_who_waits_on_another_node_is_woken(self):
         """The answer of the first node reaches the one that waits on the second soon after it was given."""
         first, second = self.node(WAITING), self.node(WAITING)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Two gateways on one PostgreSQL server, faults, and the oracle: postgres_oracle.py --binary SEMEL [--faults N] [--seed N]
+[--only FAULT] [--between SECONDS SECONDS]
 
 While clients send operations to both gateways, retry them, send them at once from several sides and now and then reuse a
-key, one of these happens, again and again: the server crashes and comes back; its connections are terminated; a gateway
-is killed, or is stopped for longer than its leases, or ends in good order and is started again. Origin, callers and
+key, one of these happens, again and again: the server crashes and comes back; its connections are terminated; commits wait
+for a standby that is not there, and their waits are cancelled; a gateway is killed, or is stopped for longer than its
+leases, or ends in good order and is started again. --only names one of them, as the methods of Faults are called. Origin, callers and
 checker are those of kill_oracle.py. Exit code 0: the promises held.
 """
 import argparse
@@ -24,10 +26,15 @@ import postgres
 
 CONFIG = kill_oracle.CONFIG.replace('"embedded:$data"', '"$store"')
 TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel'"
+CANCEL = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+KINDS = ("crash_the_server", "cut_its_connections", "kill_a_gateway", "stop_a_gateway_past_its_leases", "restart_a_gateway",
+         "cancel_commits_that_wait")
 
 
 class Faults:
-    def __init__(self, server, nodes, chance):
+    def __init__(self, server, nodes, chance, kinds=KINDS):
+        self.kinds = kinds
+        self.cancelled = 0
         self.server = server
         self.nodes = nodes
         self.chance = chance
@@ -42,6 +49,18 @@ class Faults:
         for _ in range(5):
             self.server.run(TERMINATE)
             time.sleep(0.02)
+
+    def cancel_commits_that_wait(self):
+        """PostgreSQL then calls them a success; nobody may believe it before the rows have been written again."""
+        self.wait_for_standby("ghost")
+        for _ in range(10):
+            self.cancelled += int(self.server.run(CANCEL))
+            time.sleep(0.05)
+        self.wait_for_standby("")
+
+    def wait_for_standby(self, name):
+        self.server.run(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
+        self.server.run("SELECT pg_reload_conf()")
 
     def kill_a_gateway(self):
         kill_oracle.kill_and_restart(self.chance.choice(self.nodes))
@@ -58,9 +77,7 @@ class Faults:
         node.start()
 
     def next(self, number):
-        every = [self.crash_the_server, self.cut_its_connections, self.kill_a_gateway,
-                 self.stop_a_gateway_past_its_leases, self.restart_a_gateway]
-        fault = every[number % len(every)]
+        fault = getattr(self, self.kinds[number % len(self.kinds)])
         self.count[fault.__name__] += 1
         fault()
 
@@ -81,9 +98,9 @@ def run(options, folder):
         addresses = [node.address for node in nodes]
         load = kill_oracle.Load(addresses, journal, options.seed, options.clients)
         load.start()
-        faults = Faults(server, nodes, chance)
+        faults = Faults(server, nodes, chance, [options.only] if options.only else KINDS)
         for number in range(options.faults):
-            time.sleep(chance.uniform(0.05, 0.9))
+            time.sleep(chance.uniform(*options.between))
             faults.next(number)
         last_fault = time.monotonic()
         load.stop()
@@ -97,6 +114,8 @@ def run(options, folder):
             node.close()
         recorder.close()
         server.close()
+    if faults.cancelled:
+        faults.count["waits cancelled"] = faults.cancelled
     return recorder.records(), journal.records(), last_fault, codes, faults.count
 
 
@@ -106,6 +125,8 @@ def main():
     parser.add_argument("--faults", type=int, default=10)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--between", type=float, nargs=2, default=(0.05, 0.9), help="seconds between faults")
     options = parser.parse_args()
     options.seed = random.randrange(1 << 32) if options.seed is None else options.seed
     started = time.monotonic()

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "store/postgres_fixture.h"
+#include "support/pgbouncer.h"
 #include "support/postgres_server.h"
 #include <semel/postgres.h>
 
@@ -216,6 +217,14 @@ TEST_F(PostgresStoreTest, DangerousSettingsAreNamed) {
   ASSERT_TRUE(other) << other.error().detail;
   ASSERT_EQ(other->size(), 1U);
   EXPECT_NE(other->front().find("synchronous_commit"), std::string::npos);
+}
+
+// A pooler in transaction mode takes LISTEN and swallows what should be heard: that is found out and named.
+TEST_F(PostgresStoreTest, PoolerThatSwallowsNotificationsIsNamed) {
+  const auto found = inspect_postgres(*clock_, PgBouncer::shared().url());
+  ASSERT_TRUE(found) << found.error().detail;
+  ASSERT_EQ(found->size(), 2U);
+  EXPECT_NE(found->back().find("NOTIFY"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Duplicates shared out over two gateways on one PostgreSQL server: postgres_hammer.py --binary SEMEL [--keys N] [--rounds N]
+
+nginx hands every request to the gateway whose turn it is, so the 25 duplicates of a key meet on both. Each round has keys
+of its own; after each, the API behind has acted once for every key. Skipped (77) without nginx.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import gateway
+import postgres
+import postgres_nodes
+
+SKIPPED = 77
+NGINX = """
+daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3; uwsgi_temp_path {folder}/t4;
+  scgi_temp_path {folder}/t5;
+  upstream nodes {{ {servers} keepalive 256; }}
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{
+      proxy_pass http://nodes; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_next_upstream off;
+    }}
+  }}
+}}
+"""
+
+
+def run(options, folder, keep):
+    server = postgres.Server(options.binary)
+    keep(server.close)
+    api = subprocess.Popen([options.binary, "demo", "--without", "--port", "0"], stdout=subprocess.PIPE, text=True)
+    keep(api.kill)
+    upstream = next(text for text in api.stdout if "http://127.0.0.1:" in text).split("http://")[1].split()[0]
+    nodes = [gateway.Gateway(options.binary, postgres_nodes.CONFIG, store=server.url, upstream=upstream) for _ in range(2)]
+    for node in nodes:
+        keep(node.close)
+        node.start()
+    port = gateway.free_port()
+    servers = " ".join("server %s:%d;" % node.address for node in nodes)
+    (folder / "conf").write_text(NGINX.format(folder=folder, servers=servers, port=port), encoding="utf-8")
+    balancer = subprocess.Popen(["nginx", "-e", folder / "error.log", "-c", folder / "conf"])
+    keep(balancer.terminate)
+    time.sleep(1)
+    for number in range(options.rounds):
+        started = time.monotonic()
+        done = subprocess.run([options.binary, "hammer", f"http://127.0.0.1:{port}/v1/payments", "--keys", str(options.keys),
+                               "--duplicates", "25", "--json", "--header", f"Authorization: tenant{number}",
+                               "--effects", f"http://{upstream}/effects"], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            print(done.stdout + done.stderr)
+            return 1
+        effects = json.loads(done.stdout)["effects"]
+        twice = server.run("SELECT count(*) FROM semel.keys WHERE fence > 1")
+        shares = [node.metrics()[1]["semel_store_batch_writes_count"] for node in nodes]
+        print(f"round {number + 1}: {options.keys} keys x 25, {effects['after'] - effects['before']} effects, {twice} claimed twice, "
+              f"commits by each gateway so far {shares[0]:.0f} and {shares[1]:.0f}, {time.monotonic() - started:.1f} s", flush=True)
+        if effects["after"] - effects["before"] != options.keys:
+            return 1
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--keys", type=int, default=2_000)
+    parser.add_argument("--rounds", type=int, default=10)
+    options = parser.parse_args()
+    if shutil.which("nginx") is None:
+        print("skipped: nginx not found")
+        return SKIPPED
+    cleanups = []
+    with tempfile.TemporaryDirectory(prefix="semel-hammer-") as folder:
+        try:
+            return run(options, pathlib.Path(folder), cleanups.append)
+        finally:
+            for cleanup in reversed(cleanups):
+                cleanup()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
