@@ -9,12 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/check.h"
 #include "core/sha256.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
+#include <semel/reopening.h>
 #include <semel/response.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -22,7 +24,7 @@
 namespace semel::postgres {
 namespace {
 
-class ShardedStore : public Store, public Endings {
+class ShardedStore : public Store, public Endings, public Reopening {
  public:
   ShardedStore(std::vector<std::unique_ptr<Store>> shards, std::vector<std::string> names)
       : shards_(std::move(shards)), names_(std::move(names)) {}
@@ -56,6 +58,12 @@ class ShardedStore : public Store, public Endings {
     co_return swept;
   }
 
+  Async<bool> reopen(Key key) override {
+    auto* const home = dynamic_cast<Reopening*>(&home_of(key));
+    check(home != nullptr, "a shard can do what the whole can");
+    return home->reopen(std::move(key));
+  }
+
   void watch(std::function<void(const Digest&)> ended) override {
     for (const auto& shard : shards_) {
       if (auto* endings = dynamic_cast<Endings*>(shard.get())) endings->watch(ended);
@@ -66,7 +74,7 @@ class ShardedStore : public Store, public Endings {
   }
 
  private:
-  Store& home_of(const Key& key) { return *shards_[shard_of(key.id, names_)]; }
+  Store& home_of(const Key& key) { return *shards_[shard_of(key, names_)]; }
 
   std::vector<std::unique_ptr<Store>> shards_;
   std::vector<std::string> names_;
@@ -74,12 +82,13 @@ class ShardedStore : public Store, public Endings {
 
 }  // namespace
 
-std::size_t shard_of(const Digest& id, const std::vector<std::string>& names) {
-  const std::string_view key(reinterpret_cast<const char*>(id.data()), id.size());
+std::size_t shard_of(const Key& key, const std::vector<std::string>& names) {
+  std::string_view place(reinterpret_cast<const char*>(key.id.data()), key.id.size());
+  if (key.home != 0) place = {reinterpret_cast<const char*>(&key.home), sizeof(key.home)};
   std::size_t best = 0;
   Digest highest{};
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const Digest weight = sha256_parts("semel shard v1", {names[i], key});
+    const Digest weight = sha256_parts("semel shard v1", {names[i], place});
     if (i > 0 && weight < highest) continue;
     best = i;
     highest = weight;

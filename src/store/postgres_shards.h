@@ -16,8 +16,8 @@
 
 namespace semel::postgres {
 
-// Where a key lives: the position of one of `names`, which are not empty.
-std::size_t shard_of(const Digest& id, const std::vector<std::string>& names);
+// Where a key lives: the position of one of `names`, which are not empty. Keys of one home live together.
+std::size_t shard_of(const Key& key, const std::vector<std::string>& names);
 
 // `shards` are named by `names`, in the same order.
 std::unique_ptr<Store> make_sharded_store(std::vector<std::unique_ptr<Store>> shards, std::vector<std::string> names);

@@ -24,11 +24,14 @@ std::span<const Migration> migrations();
 inline constexpr int schema_version_min = 1;
 inline constexpr int schema_version_max = 1;
 
-// Binary parameters and results; see postgres_schema_1.cc for what each takes and gives.
+// Binary parameters and results; see postgres_schema_1*.cc for what each takes and gives.
 inline constexpr const char* claim_sql = "SELECT * FROM semel.claim_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)";
+inline constexpr const char* claim_ordered_sql =
+    "SELECT * FROM semel.claim_ordered_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)";
 inline constexpr const char* complete_sql = "SELECT * FROM semel.complete_1($1,$2,$3,$4,$5)";
 inline constexpr const char* release_sql = "SELECT * FROM semel.release_1($1,$2,$3,$4)";
 inline constexpr const char* renew_sql = "SELECT * FROM semel.renew_1($1,$2,$3,$4,$5)";
+inline constexpr const char* reopen_sql = "SELECT * FROM semel.reopen_1($1,$2)";
 inline constexpr const char* sweep_sql = "SELECT semel.sweep_1($1)";
 
 }  // namespace semel::postgres

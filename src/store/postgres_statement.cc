@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -79,6 +80,21 @@ Parameters claims(std::span<const Entry* const> rows, Millis patience) {
   return parameters;
 }
 
+Parameters ordered_claims(std::span<const Entry* const> rows, Millis patience) {
+  Parameters parameters = claims(rows, patience);
+  Array objects(Element::bytea, rows.size());
+  Array stamps(Element::bytea, rows.size());
+  Array companies(Element::int8, rows.size());
+  for (const Entry* row : rows) {
+    const Order& order = *request_of<ClaimCall>(*row).terms.order;
+    objects.add(order.object.id);
+    stamps.add(order.stamp);
+    companies.add_unsigned(order.company);
+  }
+  for (Array* array : {&objects, &stamps, &companies}) parameters.add(std::move(*array));
+  return parameters;
+}
+
 // The response with the identity of its claim around it, checksummed: a row that was copied or damaged is noticed.
 void add_response(Array& responses, const Key& key, const CompleteCall& request) {
   if (request.response == nullptr) {
@@ -134,7 +150,7 @@ Statement::Statement(Queue& queue) : kind_(kind_of(queue.front().call())) {
            bytes + body_bytes(queue.front().call()) <= body_bytes_max);
 
   std::ranges::sort(entries_, {}, [](const Entry& entry) -> const Digest& { return id_of(entry); });
-  const bool ride_along = kind_ == 0;  // only claims can be answered by what another call was told
+  const bool ride_along = kind_ == kind_claim;  // only claims can be answered by what another call was told
   std::vector<Entry> kept;
   kept.reserve(entries_.size());
   std::vector<Entry> doubles;
@@ -152,7 +168,8 @@ bool Statement::send(PGconn* connection, Millis patience) const {
   rows.reserve(leaders_.size());
   for (const std::size_t leader : leaders_) rows.push_back(&entries_[leader]);
   const auto& first = entries_.front().call().request;
-  if (std::holds_alternative<ClaimCall>(first)) return claims(rows, patience).send(connection, claim_sql);
+  if (kind_ == kind_ordered) return ordered_claims(rows, patience).send(connection, claim_ordered_sql);
+  if (kind_ == kind_claim) return claims(rows, patience).send(connection, claim_sql);
   if (std::holds_alternative<RenewCall>(first)) {
     const auto lease = [](Array& extras, const Key&, const RenewCall& call) { extras.add(call.lease.count()); };
     return holders<RenewCall>(rows, patience, Element::int8, lease).send(connection, renew_sql);
@@ -163,6 +180,14 @@ bool Statement::send(PGconn* connection, Millis patience) const {
   if (std::holds_alternative<ReleaseCall>(first)) {
     const auto nothing = [](Array&, const Key&, const ReleaseCall&) {};
     return holders<ReleaseCall>(rows, patience, std::nullopt, nothing).send(connection, release_sql);
+  }
+  if (kind_ == kind_reopen) {
+    Parameters keys;
+    Array ids(Element::bytea, rows.size());
+    for (const Entry* row : rows) ids.add(row->call().key.id);
+    keys.add(static_cast<std::int32_t>(patience.count()));
+    keys.add(std::move(ids));
+    return keys.send(connection, reopen_sql);
   }
   Parameters limit;
   limit.add(static_cast<std::int64_t>(std::get<SweepCall>(first).limit));
@@ -178,8 +203,10 @@ Statement::Outcome Statement::read(const PGresult* reply) {
   if (auto* sweep = std::get_if<SweepCall>(&entries_.front().call().request)) {
     sweep->answer = static_cast<std::size_t>(number_of(value_of(reply, 0, 0)));
     outcome.answered.push_back(std::move(*entries_.front().waiting));
-  } else if (kind_ == 0) {
+  } else if (kind_ == kind_claim) {
     read_claims(reply, outcome);
+  } else if (kind_ == kind_ordered) {
+    read_ordered(reply, outcome);
   } else {
     read_holders(reply, outcome);
   }
@@ -217,6 +244,20 @@ void Statement::read_claims(const PGresult* reply, Outcome& outcome) {
   }
 }
 
+void Statement::read_ordered(const PGresult* reply, Outcome& outcome) {
+  const RowsById rows(reply);
+  for (Entry& entry : entries_) {
+    const std::optional<int> row = rows.find(id_of(entry));
+    if (!row) {
+      outcome.again.push_back(std::move(entry));
+      continue;
+    }
+    auto& request = std::get<ClaimCall>(entry.call().request);
+    request.answer = ordered_answer(reply, *row, entry.call().key, request);
+    outcome.answered.push_back(std::move(*entry.waiting));
+  }
+}
+
 void Statement::read_holders(const PGresult* reply, Outcome& outcome) {
   const RowsById rows(reply);
   const Error fenced{.code = Code::fenced, .detail = "the key is no longer held by this claim, or has ended"};
@@ -227,6 +268,8 @@ void Statement::read_holders(const PGresult* reply, Outcome& outcome) {
     const auto answer = [&](auto& request) {
       if constexpr (requires { request.fence; }) {
         request.answer = done ? Result<void>() : Result<void>(std::unexpected(fenced));
+      } else if constexpr (std::is_same_v<std::decay_t<decltype(request)>, ReopenCall>) {
+        request.answer = done;
       }
     };
     std::visit(answer, entry.call().request);

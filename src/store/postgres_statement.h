@@ -10,6 +10,7 @@
 #include <deque>
 #include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <libpq-fe.h>
@@ -39,9 +40,14 @@ struct Entry {
 // The calls of one kind that wait to be sent, first come first.
 using Queue = std::deque<Entry>;
 
-inline constexpr std::size_t kinds = 5;  // as in Call::request
+// As in Call::request; ordered claims are a kind of their own, so that the others cost nothing more for them.
+inline constexpr std::size_t kind_claim = 0;
+inline constexpr std::size_t kind_reopen = 5;
+inline constexpr std::size_t kind_ordered = 6;
+inline constexpr std::size_t kinds = 7;
 inline std::size_t kind_of(const Call& call) {
-  return call.request.index();
+  const auto* claim = std::get_if<ClaimCall>(&call.request);
+  return claim != nullptr && claim->terms.order != nullptr ? kind_ordered : call.request.index();
 }
 
 void refuse(Call& call, const Error& error);
@@ -69,6 +75,7 @@ class Statement {
 
  private:
   void read_claims(const PGresult* reply, Outcome& outcome);
+  void read_ordered(const PGresult* reply, Outcome& outcome);
   void read_holders(const PGresult* reply, Outcome& outcome);
 
   std::size_t kind_;
