@@ -25,6 +25,9 @@ struct Key {
   Digest id{};          // the identity: equal ids are equal keys
   ScopeDigest scope{};  // the same for every key of one scope; for quotas and for operators
   std::string space;    // the namespace, in clear
+  // Where a store of several databases keeps the record: with all others that have the same home. No part of the
+  // identity, but the same in every call for one key. 0: wherever the id says.
+  std::uint64_t home = 0;
 
   friend bool operator==(const Key& a, const Key& b) { return a.id == b.id; }
 };

@@ -72,7 +72,8 @@ struct Refused {
   std::string detail;  // of the store's error, for the log
 };
 
-using Answer = std::variant<Ran, Replayed, Refused>;
+// Superseded: nothing ran, and nothing is to run, because a newer event of the same object has completed.
+using Answer = std::variant<Ran, Replayed, Refused, Superseded>;
 
 // May be called from any number of io_contexts. Outlives the calls that it runs.
 class Once {
@@ -85,7 +86,9 @@ class Once {
   Once& operator=(const Once&) = delete;
 
   // Cancelling the coroutine reaches the action only; the claim is ended properly all the same.
-  Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe = {});
+  // With `order` the key is an event of an object, and runs in its turn (see semel/store.h).
+  Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe = {},
+                   SharedOrder order = nullptr);
 
  private:
   class Impl;

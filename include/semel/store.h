@@ -10,11 +10,16 @@
 // that has to be part of the atomic step: another request never takes over a claim of unknown outcome. It tells time by
 // its own clock (the server's, where there is one), so callers pass durations and a gateway with a wrong clock cannot
 // steal a lease. All members may be called concurrently, from any number of io_contexts.
+//
+// Claims may be ordered: keys that are events of one object run one at a time, and none that is older than one that has
+// completed. That is part of the same atomic step (docs/adr/0011-order.md).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 
 #include <semel/async.h>
@@ -39,6 +44,19 @@ enum class State : std::uint8_t {
   done = 2,      // `response` is the answer
   unknown = 3,   // nobody can know whether the action took effect
   released = 4,  // free again; kept so that the fence goes on growing
+  object = 5,    // not of a key but of an object whose events are ordered; never reported
+};
+
+// What is remembered of an object. How far it has come follows from how the last claim ended, which its own record
+// says: so whoever ends a claim need not know of the object.
+struct Progress {
+  std::string newest;  // stamp of the newest event that had completed when the last one was granted; empty: none had
+  std::string stamp;   // of the event that was granted last, or the newest of those that were granted together with it
+  Digest event{};      // its id
+  Fence fence;         // of that claim
+  std::uint64_t company = 0;  // see Order
+
+  friend bool operator==(const Progress&, const Progress&) = default;
 };
 
 struct Record {
@@ -50,6 +68,8 @@ struct Record {
   Time lease_until;         // of a running claim; the claim lapses at this very millisecond
   Time expires_at;          // fixed by the claim; the record is absent from this very millisecond on
   SharedResponse response;  // set when done
+  // Set in the record of an object, in which the key and the times of claim and expiry have a meaning, too.
+  std::shared_ptr<const Progress> progress = nullptr;
 
   friend bool operator==(const Record& a, const Record& b);
 };
@@ -62,6 +82,17 @@ enum class Lapsed : std::uint8_t {
 // Of leases and ttls. Whatever is longer is a mistake, and added to a clock it might overflow.
 inline constexpr Millis span_max{3650 * 86'400'000LL};
 
+inline constexpr std::size_t stamp_bytes_max = 1'024;
+
+// Where an event stands among those of its object.
+struct Order {
+  Key object;         // no key of an event, and with the same home as the event's
+  std::string stamp;  // 1 to stamp_bytes_max bytes, compared as bytes: the higher is the newer (src/core/stamp.h)
+  // Of events that come and end together: the owner of the first of these claims. They do not wait for each other.
+  std::uint64_t company = 0;
+};
+using SharedOrder = std::shared_ptr<const Order>;
+
 struct Terms {
   Millis lease{30'000};
   Millis ttl{86'400'000};
@@ -69,6 +100,7 @@ struct Terms {
   std::uint64_t owner = 0;  // random, the caller's; a claim repeated with the same owner gets its own fence again
   // With taken_over: only the attempt that this fence means may be replaced, because only that one was probed.
   std::optional<Fence> only_over = std::nullopt;
+  SharedOrder order = nullptr;
 };
 
 struct Granted {
@@ -82,17 +114,27 @@ struct Held {
   Millis lease_left{0};  // of a running record, more than zero
 };
 
-using Claim = std::variant<Granted, Held>;
+// The key is free, but an event of the same object that is newer than this one has completed: this one has no meaning
+// any more. Nothing was claimed.
+struct Superseded {};
+
+// The key is free, but another event of the same object is running. Nothing was claimed.
+struct Busy {
+  Held other;
+};
+
+using Claim = std::variant<Granted, Held, Superseded, Busy>;
 
 class Store {
  public:
   virtual ~Store() = default;
 
-  // Takes `key` on `terms` if it is free; otherwise returns what holds it.
-  // One atomic step: of any number of concurrent callers, exactly one is Granted. Durable when it returns.
+  // Takes `key` on `terms` if it is free; otherwise returns what holds it. An ordered claim must also be its turn: no
+  // other event of the object runs (one whose lease has lapsed does not), and none that is strictly newer has
+  // completed. One atomic step: of any number of concurrent callers, exactly one is Granted. Durable when it returns.
   // Code::unavailable: the claim may have been made; repeat it with the same owner to find out.
   // Code::full: there is no room, nothing was claimed. Code::corrupt: the record cannot be read; the key stays blocked.
-  // Code::invalid: lease or ttl is not from 1 ms to span_max; nothing was claimed.
+  // Code::invalid: lease or ttl is not from 1 ms to span_max, or the stamp has no sensible length; nothing was claimed.
   virtual Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) = 0;
 
   // Lets the claim live for `lease` from now. Code::fenced: it is over. Code::invalid: as above.

@@ -84,7 +84,6 @@ std::string unsupported(const Config& config) {
   }
   for (const Webhook& webhook : config.webhooks) {
     if (webhook.delivery == Delivery::inbox) return "webhook.delivery: the inbox is not there in this version";
-    if (webhook.ordered) return "webhook.ordered: order is not there in this version";
   }
   if (config.server.tls) return "server.tls: TLS is not there in this version";
   if (!config.store.encryption_keys.empty()) return "store.encryption_keys: encryption is not there in this version";

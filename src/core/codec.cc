@@ -36,6 +36,7 @@ constexpr std::uint8_t version = 1;
 constexpr std::uint8_t flag_response = 1;   // a response follows
 constexpr std::uint8_t flag_tombstone = 2;  // its body was not kept
 constexpr std::uint8_t flag_zstd = 4;       // its body is compressed
+constexpr std::uint8_t flag_object = 8;     // the progress of an object follows
 constexpr std::size_t state_at = 4;
 constexpr std::size_t expires_at_at = 40;
 constexpr std::size_t checksum_bytes = 8;
@@ -167,8 +168,35 @@ void write_response(Writer& writer, const Response& response, const std::optiona
   writer.text<std::uint32_t>(packed ? *packed : response.body);
 }
 
+void write_progress(Writer& writer, const Progress& progress) {
+  writer.digest(progress.event);
+  writer.number(progress.fence.number);
+  writer.number(progress.fence.owner);
+  writer.number(progress.company);
+  writer.text<std::uint16_t>(progress.newest);
+  writer.text<std::uint16_t>(progress.stamp);
+}
+
+std::shared_ptr<const Progress> read_progress(Reader& reader) {
+  auto progress = std::make_shared<Progress>();
+  progress->event = reader.digest<sizeof(Digest)>();
+  progress->fence.number = reader.number<std::uint64_t>();
+  progress->fence.owner = reader.number<std::uint64_t>();
+  progress->company = reader.number<std::uint64_t>();
+  progress->newest = reader.text<std::uint16_t>();
+  progress->stamp = reader.text<std::uint16_t>();
+  return progress;
+}
+
+// Which flags a record of that state has, apart from those that say how its response is kept.
+std::uint8_t flags_of(State state) {
+  if (state == State::done) return flag_response;
+  return state == State::object ? flag_object : 0;
+}
+
 bool known(State state) {
-  return state == State::running || state == State::done || state == State::unknown || state == State::released;
+  return state == State::running || state == State::done || state == State::unknown || state == State::released ||
+         state == State::object;
 }
 
 std::size_t size_hint(const Record& record) {
@@ -183,11 +211,11 @@ std::size_t size_hint(const Record& record) {
 std::string encode(const Record& record) {
   check(known(record.state) && (record.state == State::done) == (record.response != nullptr),
         "a record has a response just when it is done");
+  check((record.state == State::object) == (record.progress != nullptr), "only the record of an object has progress");
   std::optional<std::string> packed;
-  std::uint8_t flags = 0;
+  std::uint8_t flags = flags_of(record.state);
   if (record.response != nullptr) {
     packed = squeezed(record.response->body);
-    flags = flag_response;
     if (!record.response->body_kept) flags |= flag_tombstone;
     if (packed) flags |= flag_zstd;
   }
@@ -207,6 +235,7 @@ std::string encode(const Record& record) {
   writer.digest(record.key.scope);
   writer.text<std::uint8_t>(record.key.space);
   if (record.response != nullptr) write_response(writer, *record.response, packed);
+  if (record.progress != nullptr) write_progress(writer, *record.progress);
   writer.number(static_cast<std::uint64_t>(XXH3_64bits(writer.bytes().data(), writer.bytes().size())));
   return std::move(writer.bytes());
 }
@@ -239,8 +268,8 @@ Result<Record> decode(std::string_view bytes, const Digest& id) {
   if (!reader.ok()) return corrupt("it is shorter than its lengths say");
   if (!known(record.state)) return corrupt("its state is not known");
   const bool has_response = (flags & flag_response) != 0;
-  if (reserved != 0 || (flags & ~(flag_response | flag_tombstone | flag_zstd)) != 0 ||
-      has_response != (record.state == State::done) || (!has_response && flags != 0)) {
+  const int of_response = has_response ? flag_tombstone | flag_zstd : 0;
+  if (reserved != 0 || (flags & ~of_response) != flags_of(record.state)) {
     return corrupt("its flags do not fit its state");
   }
   if (record.key.id != id) return corrupt("it belongs to another key");
@@ -249,6 +278,8 @@ Result<Record> decode(std::string_view bytes, const Digest& id) {
     if (!response) return std::unexpected(response.error());
     record.response = *std::move(response);
   }
+  if (record.state == State::object) record.progress = read_progress(reader);
+  if (!reader.ok()) return corrupt("it is shorter than its lengths say");
   if (!reader.at_end()) return corrupt("it is longer than its lengths say");
   return record;
 }

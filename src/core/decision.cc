@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <variant>
 
 #include "core/check.h"
@@ -41,16 +42,22 @@ Decision decide_unknown(const Record& record, const Policy& policy) {
 
 }  // namespace
 
-Terms terms_of(const Policy& policy, std::uint64_t owner) {
+Terms terms_of(const Policy& policy, std::uint64_t owner, SharedOrder order) {
   return {.lease = policy.lease,
           .ttl = policy.ttl,
           .lapsed = policy.on_unknown == OnUnknown::retry ? Lapsed::taken_over : Lapsed::stands,
-          .owner = owner};
+          .owner = owner,
+          .order = std::move(order)};
 }
 
 Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy& policy) {
   if (const auto* granted = std::get_if<Granted>(&claim)) {
     return Run{.fence = granted->fence, .expires_at = granted->expires_at};
+  }
+  if (std::holds_alternative<Superseded>(claim)) return Superseded{};
+  if (const auto* busy = std::get_if<Busy>(&claim)) {
+    if (policy.in_flight == InFlight::conflict) return reject(ProblemType::in_flight, advice(busy->other));
+    return Wait{.lease_left = busy->other.lease_left, .other = busy->other.record.key.id};
   }
   const auto& held = std::get<Held>(claim);
   const Record& record = held.record;
@@ -64,6 +71,7 @@ Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy
     case State::unknown:
       return decide_unknown(record, policy);
     case State::released:
+    case State::object:
       break;
   }
   check(false, "a released record holds no key");

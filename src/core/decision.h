@@ -8,14 +8,19 @@
 //   unknown                   same          hold, retry       Reject outcome-unknown
 //   unknown                   same          probe             Ask
 //   anything held             other         –                 Reject key-reused    (before all of the above: G4)
+//   superseded                –             –                 Superseded
+//   another of its object     –             conflict          Reject in-flight
+//   another of its object     –             wait              Wait
 //
 // With `retry` the store itself takes an unknown key over, so that row is reached only when a claim that stood was made
 // under another policy.
 #pragma once
 
+#include <optional>
 #include <variant>
 
 #include <semel/fingerprint.h>
+#include <semel/key.h>
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/store.h>
@@ -32,7 +37,8 @@ struct Replay {
   Time expires_at;
 };
 struct Wait {
-  Millis lease_left;  // no point in waiting longer for this holder
+  Millis lease_left;                           // no point in waiting longer for this holder
+  std::optional<Digest> other = std::nullopt;  // whose end is waited for, if it is not the key's own
 };
 struct Ask {
   Fence fence;  // probe what became of this attempt; then nothing but this attempt may be taken over
@@ -42,10 +48,10 @@ struct Reject {
   Millis retry_after;
 };
 
-using Decision = std::variant<Run, Replay, Wait, Ask, Reject>;
+using Decision = std::variant<Run, Replay, Wait, Ask, Reject, Superseded>;
 
 // The terms under which `policy` claims a key.
-Terms terms_of(const Policy& policy, std::uint64_t owner);
+Terms terms_of(const Policy& policy, std::uint64_t owner, SharedOrder order = nullptr);
 
 Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy& policy);
 

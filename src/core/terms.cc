@@ -1,5 +1,6 @@
 #include "core/terms.h"
 
+#include <cstddef>
 #include <string>
 
 #include <semel/clock.h>
@@ -23,7 +24,11 @@ Result<void> check_lease(Millis lease) {
 
 Result<void> check_terms(const Terms& terms) {
   if (Result<void> lease = check_lease(terms.lease); !lease) return lease;
-  return check_span(terms.ttl, "ttl");
+  if (Result<void> ttl = check_span(terms.ttl, "ttl"); !ttl) return ttl;
+  if (terms.order == nullptr) return {};
+  const std::size_t bytes = terms.order->stamp.size();
+  if (bytes > 0 && bytes <= stamp_bytes_max) return {};
+  return fail(Code::invalid, "the stamp of an ordered claim has " + std::to_string(bytes) + " bytes");
 }
 
 }  // namespace semel

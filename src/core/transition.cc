@@ -2,8 +2,11 @@
 // Every boundary is closed on the left: a lease or a record is over at its very millisecond.
 #include "core/transition.h"
 
+#include <algorithm>
 #include <expected>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "core/check.h"
@@ -65,7 +68,8 @@ bool expired(const Record& record, Time now) {
 
 ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fingerprint, const Terms& terms,
                      Time now) {
-  check(stored == nullptr || stored->key == key, "a record is judged under its own key");
+  check(stored == nullptr || (stored->key == key && stored->state != State::object),
+        "a record is judged under its own key");
   if (stored != nullptr && expired(*stored, now)) stored = nullptr;
 
   const bool open_outcome = stored != nullptr && (stored->state == State::unknown || lapsed(*stored, now));
@@ -87,6 +91,42 @@ ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fi
     held.lease_left = stored->lease_until - now;
   }
   return {.answer = std::move(held), .store = std::nullopt};
+}
+
+OrderStep step_order(const Record* mark, const Record* latest, const Order& order, const Record& grant, Time now) {
+  check(mark == nullptr || (mark->state == State::object && mark->progress != nullptr), "an object has progress");
+  const Progress nothing;
+  const Progress& before = mark == nullptr ? nothing : *mark->progress;
+  const bool runs = mark != nullptr && running(latest, before.fence, now);
+  const bool done = mark != nullptr && ended_as(State::done, latest, before.fence, now);
+
+  std::string newest = mark == nullptr || expired(*mark, now) ? std::string() : before.newest;
+  if (done) newest = std::max(newest, before.stamp);
+  if (order.stamp < newest) return {.refusal = Superseded{}, .mark = std::nullopt};
+  const bool together = runs && order.company != 0 && order.company == before.company;
+  if (runs && !together) {
+    Held other{.record = *latest, .lease_left = latest->lease_until - now};
+    return {.refusal = Busy{.other = std::move(other)}, .mark = std::nullopt};
+  }
+  Progress after{.newest = std::move(newest),
+                 .stamp = together ? std::max(before.stamp, order.stamp) : order.stamp,
+                 .event = grant.key.id,
+                 .fence = grant.fence,
+                 .company = order.company != 0 ? order.company : grant.fence.owner};
+  Record next{.key = order.object,
+              .state = State::object,
+              .fence = {},
+              .fingerprint = {},
+              .claimed_at = now,
+              .lease_until = now,
+              .expires_at = mark == nullptr ? grant.expires_at : std::max(mark->expires_at, grant.expires_at),
+              .response = nullptr,
+              .progress = std::make_shared<const Progress>(std::move(after))};
+  return {.refusal = std::nullopt, .mark = std::move(next)};
+}
+
+bool in_use(const Record& object, const Record* latest, Time now) {
+  return object.state == State::object && running(latest, object.progress->fence, now);
 }
 
 HolderStep step_renew(const Record* stored, Fence fence, Millis lease, Time now) {
@@ -111,6 +151,16 @@ HolderStep step_release(const Record* stored, Fence fence, Time now) {
   if (!running(stored, fence, now)) return fenced(stored, fence, now);
   Record next = *stored;
   next.state = State::released;
+  return next;
+}
+
+std::optional<Record> step_reopen(const Record* stored, Time now) {
+  if (stored == nullptr || expired(*stored, now)) return std::nullopt;
+  const bool ended = stored->state == State::done || stored->state == State::unknown || lapsed(*stored, now);
+  if (!ended) return std::nullopt;
+  Record next = *stored;
+  next.state = State::released;
+  next.response = nullptr;
   return next;
 }
 

@@ -23,10 +23,24 @@ struct ClaimStep {
 ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fingerprint, const Terms& terms,
                      Time now);
 
+// What order makes of a claim that step_claim() would grant. `mark` is what is stored under the object's key, `latest`
+// under the key of the event that the mark names, each or nothing.
+struct OrderStep {
+  std::optional<Claim> refusal;  // Superseded or Busy
+  std::optional<Record> mark;    // otherwise: to be stored together with the grant
+};
+OrderStep step_order(const Record* mark, const Record* latest, const Order& order, const Record& grant, Time now);
+
+// Whether the record of an object must stay although it has expired: the event that it names is still running.
+bool in_use(const Record& object, const Record* latest, Time now);
+
 // The steps of a holder: the record to store, nothing if the call repeats one that succeeded, or Code::fenced.
 using HolderStep = Result<std::optional<Record>>;
 HolderStep step_renew(const Record* stored, Fence fence, Millis lease, Time now);
 HolderStep step_complete(const Record* stored, Fence fence, SharedResponse response, Time now);
 HolderStep step_release(const Record* stored, Fence fence, Time now);
+
+// An operator lets an ended key run again: the record to store, or nothing if it is free or running.
+std::optional<Record> step_reopen(const Record* stored, Time now);
 
 }  // namespace semel

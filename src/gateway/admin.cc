@@ -1,5 +1,5 @@
-// Three pages for operators and their tools; each answers from what the gateway has, none writes but /readyz its own
-// key.
+// Pages for operators and their tools. They answer from what the gateway has; /readyz writes a key of its own, and one
+// page changes keys: admin_reopen.cc.
 #include "gateway/admin.h"
 
 #include <cstddef>
@@ -86,7 +86,9 @@ Task<void> Admin::handle(http::Transaction& transaction) {
 Task<void> Admin::answer(http::Transaction* client) {
   Reply reply{.status = 404, .type = std::string(json_type), .body = R"({"error":"no such page"})"};
   const std::string path = path_of(client->head().target());
-  if (client->head().method() != "GET" && client->head().method() != "HEAD") {
+  if (path == "/v1/webhooks/reopen" && client->head().method() == "POST") {
+    reply = co_await reopen(client);
+  } else if (client->head().method() != "GET" && client->head().method() != "HEAD") {
     reply = {.status = 405, .type = std::string(json_type), .body = R"({"error":"only GET here"})"};
   } else if (path == "/healthz") {
     reply = {.status = 200, .type = std::string(json_type), .body = R"({"status":"alive"})"};

@@ -42,6 +42,7 @@ class Admin : public http::Handler {
   Task<Reply> readiness();
   Task<std::string> store_trouble();
   Task<std::string> upstream_trouble();
+  Task<Reply> reopen(http::Transaction* client);
   [[nodiscard]] bool may_read(const http::Head& head) const;
 
   Worker& worker_;

@@ -183,8 +183,8 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
   }
   watch_store(route);
   asked_ = services_.clock.stopwatch();
-  Answer answer =
-      co_await services_.once.run(identity.key, identity.fingerprint, route->policy, std::move(act), std::move(ask));
+  Answer answer = co_await services_.once.run(identity.key, identity.fingerprint, route->policy, std::move(act),
+                                              std::move(ask), identity.order);
   services_.metrics.in_flight.fetch_sub(1, std::memory_order_relaxed);
   if (given_up_) {
     co_await given_up_->wait(a_day);  // it is bounded by what it waits for itself
@@ -254,6 +254,8 @@ Task<void> Exchange::tell(Answer answer, const Identity* identity) {
     }
     note(Ending::replayed);
     co_await send(*std::move(reply));
+  } else if (std::holds_alternative<Superseded>(answer)) {
+    co_await tell_superseded();
   } else {
     auto& refused = std::get<Refused>(answer);
     detail_ = std::move(refused.detail);

@@ -25,6 +25,7 @@
 #include "policy/event.h"
 #include "policy/handshake.h"
 #include "policy/identify.h"
+#include "policy/provider.h"
 #include "policy/request_view.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -71,10 +72,14 @@ class Exchange {
   // Of a webhook.
   Task<bool> shake_hands(const Webhook* webhook, Stage stage);
   Task<std::optional<Authentic>> verify(const Webhook* webhook);
+  Task<bool> confirm(const Webhook* webhook, const SignatureScheme* scheme);
   struct BatchRun;
   Task<void> receive_batch(const Webhook* webhook, Batch batch);
   Task<Outcome> claim_rest(BatchRun* run, std::size_t at);
   Task<Outcome> attempt_batch(BatchRun* run);
+  void note_place(const Identity& identity);
+  Task<void> tell_superseded();
+  void count_event() const;
   [[nodiscard]] bool acknowledges(std::uint16_t status) const;
   [[nodiscard]] SharedResponse acknowledgement() const;
 

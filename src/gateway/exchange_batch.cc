@@ -15,6 +15,7 @@
 #include "gateway/attempt.h"
 #include "gateway/exchange.h"
 #include "gateway/metrics.h"
+#include "gateway/webhook_metrics.h"
 #include "policy/batch.h"
 #include "policy/config.h"
 #include "policy/event.h"
@@ -41,6 +42,15 @@ struct Exchange::BatchRun {
   std::vector<Fence> fences{};
   Time expires_at{};
   std::optional<Refused> refused{};
+  std::size_t superseded = 0;
+
+  // Events of one object that come together do not wait for each other.
+  [[nodiscard]] SharedOrder order_of(const Identity& identity) const {
+    if (identity.order == nullptr || fences.empty()) return identity.order;
+    Order order = *identity.order;
+    order.company = fences.front().owner;
+    return std::make_shared<const Order>(std::move(order));
+  }
 };
 
 Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
@@ -48,6 +58,7 @@ Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
   if (!batch.items.empty()) first.body = batch.items.front();
   event_ = describe_event(webhook->rules, first);
   guarded_by_ = &webhook->policy;
+  for (const Identity& identity : batch.identities) note_place(identity);
   BatchRun run{.webhook = webhook, .batch = std::move(batch), .fresh = {}};
   run.fresh.resize(run.batch.identities.size(), false);
   watch_store(webhook);
@@ -58,6 +69,9 @@ Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
     co_return;
   }
   client_.silence();
+  const bool all_superseded = run.superseded > 0 && run.superseded == run.batch.identities.size();
+  const std::size_t beside = all_superseded ? run.superseded - 1 : run.superseded;  // the delivery itself counts as one
+  plan_->counters_of(*webhook).by_end.at(static_cast<std::size_t>(EventEnd::out_of_order)).fetch_add(beside);
   if (run.refused) {
     detail_ = std::move(run.refused->detail);
     co_await refuse(run.refused->problem, run.refused->retry_after);
@@ -68,6 +82,10 @@ Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
     Ran ran{.outcome = std::move(outcome), .fence = run.fences.back(), .expires_at = run.expires_at};
     fence_ = ran.fence.number;
     co_await tell_first(std::move(ran));
+    co_return;
+  }
+  if (all_superseded) {
+    co_await tell_superseded();
     co_return;
   }
   note(Ending::replayed);
@@ -85,12 +103,13 @@ Task<Outcome> Exchange::claim_rest(BatchRun* run, std::size_t at) {
       run->fences.push_back(fence);
       return claim_rest(run, at + 1);
     };
-    Answer answer =
-        co_await services_.once.run(identity.key, identity.fingerprint, run->webhook->policy, std::move(act));
+    Answer answer = co_await services_.once.run(identity.key, identity.fingerprint, run->webhook->policy,
+                                                std::move(act), Probe(), run->order_of(identity));
     if (auto* ran = std::get_if<Ran>(&answer)) {
       run->expires_at = ran->expires_at;
       co_return std::move(ran->outcome);
     }
+    if (std::holds_alternative<Superseded>(answer)) ++run->superseded;
     if (auto* refused = std::get_if<Refused>(&answer)) {
       if (!run->refused) run->refused = std::move(*refused);
       // Once the attempt was made, only it knows what became of the events.

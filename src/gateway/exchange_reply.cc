@@ -202,6 +202,7 @@ Task<void> Exchange::send(Response response) {
 void Exchange::write_log() const {
   count(route_metrics_->by_ending, ending_);
   if (problem_) count(route_metrics_->by_problem, *problem_);
+  if (webhook_ != nullptr) count_event();
   const LogLevel level = level_of(ending_, problem_, client_.status_sent());
   if (!config().log.takes(level)) return;
   services_.log.add({.at = services_.clock.now(),

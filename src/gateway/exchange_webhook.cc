@@ -2,6 +2,7 @@
 // goes the way of any guarded request: run_once() in exchange.cc.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,8 @@
 #include "gateway/key_cache.h"
 #include "gateway/metrics.h"
 #include "gateway/webhook_metrics.h"
+#include "http/failure.h"
+#include "http/fetch.h"
 #include "policy/authenticate.h"
 #include "policy/batch.h"
 #include "policy/config.h"
@@ -34,6 +37,31 @@ namespace {
 
 constexpr Millis no_wait{0};
 
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+std::optional<EventEnd> event_end_of(Ending ending, std::optional<ProblemType> problem) {
+  switch (ending) {
+    case Ending::ran:
+      return EventEnd::handled;
+    case Ending::released:
+      return EventEnd::failed;
+    case Ending::unknown:
+      return EventEnd::unknown;
+    case Ending::replayed:
+      return EventEnd::duplicate;
+    case Ending::superseded:
+      return EventEnd::out_of_order;
+    case Ending::refused:
+      if (problem == ProblemType::in_flight) return EventEnd::in_flight;
+      if (problem == ProblemType::upstream_unreachable) return EventEnd::failed;
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 // Who sent it is verified before anything is stored.
@@ -50,9 +78,13 @@ Task<void> Exchange::receive(const Webhook* webhook) {
   const std::optional<Authentic> authentic = co_await verify(webhook);
   if (!authentic) co_return;
   if (co_await shake_hands(webhook, Stage::after_signature)) co_return;
+  const SignatureScheme& scheme = webhook->rules.schemes[authentic->scheme];
+  if (webhook->confirm_subscriptions && co_await confirm(webhook, &scheme)) co_return;
 
-  const EventPlace place{.space = webhook->space, .key_from = webhook->event_key ? &*webhook->event_key : nullptr};
-  const bool signs_id = webhook->rules.schemes[authentic->scheme].signs_id;
+  const EventPlace place{.space = webhook->space,
+                         .key_from = webhook->event_key ? &*webhook->event_key : nullptr,
+                         .ordered = webhook->ordered};
+  const bool signs_id = scheme.signs_id;
   Split split = split_batch(webhook->rules, place, signs_id, request_);
   if (auto* batch = std::get_if<Batch>(&split)) {
     co_await receive_batch(webhook, std::move(*batch));
@@ -65,6 +97,7 @@ Task<void> Exchange::receive(const Webhook* webhook) {
   Identified identified = identify_event(webhook->rules, place, signs_id, request_);
   event_ = describe_event(webhook->rules, request_);
   if (auto* identity = std::get_if<Identity>(&identified)) {
+    note_place(*identity);
     co_await run_once(webhook, std::move(*identity));
   } else if (const auto* refusal = std::get_if<Refusal>(&identified)) {
     co_await refuse(refusal->problem, no_wait, refusal->detail);
@@ -83,6 +116,27 @@ Task<bool> Exchange::shake_hands(const Webhook* webhook, Stage stage) {
   note(answer->accepted ? Ending::passed : Ending::refused);
   detail_ = answer->accepted ? "handshake" : "handshake refused";
   co_await send(std::move(answer->response));
+  co_return true;
+}
+
+// Whether the sender asked for a confirmation. The address is visited only if it is the sender's own, whatever an
+// authentic request says.
+Task<bool> Exchange::confirm(const Webhook* webhook, const SignatureScheme* scheme) {
+  const std::optional<Confirmation> asked = confirmation_of(*scheme, request_);
+  if (!asked) co_return false;
+  bool confirmed = false;
+  if (!asked->url.empty()) {
+    http::FetchOrder order{.url = asked->url, .body = {}};
+    const http::Try<std::string> visited = co_await http::fetch(std::move(order), &services_.clock, client_.executor());
+    confirmed = visited.has_value();
+  }
+  WebhookCounters& counters = plan_->counters_of(*webhook);
+  auto& counter = confirmed ? counters.handshakes : counters.handshakes_refused;
+  counter.fetch_add(1, std::memory_order_relaxed);
+  note(confirmed ? Ending::passed : Ending::refused);
+  detail_ = confirmed ? "subscription confirmed" : "subscription not confirmed";
+  Response reply = confirmed ? Response{} : plain_reply(502, "The subscription could not be confirmed.");
+  co_await send(std::move(reply));
   co_return true;
 }
 
@@ -123,6 +177,26 @@ Task<std::optional<Authentic>> Exchange::verify(const Webhook* webhook) {
   later.fields.push_back({.name = "Retry-After", .value = "5"});
   co_await send(std::move(later));
   co_return std::nullopt;
+}
+
+// An event that was to be ordered, but says nothing of its order, is handed on in any case.
+void Exchange::note_place(const Identity& identity) {
+  if (!webhook_->ordered || identity.order != nullptr) return;
+  plan_->counters_of(*webhook_).unplaced.fetch_add(1, std::memory_order_relaxed);
+}
+
+// An event that a newer one of its object has overtaken: its sender must not send it again.
+Task<void> Exchange::tell_superseded() {
+  note(Ending::superseded);
+  Response reply = acknowledges(200) ? *acknowledgement() : Response{};
+  co_await send(std::move(reply));
+}
+
+void Exchange::count_event() const {
+  WebhookCounters& counters = plan_->counters_of(*webhook_);
+  if (upstream_time_.count() > 0) counters.handler_seconds.add(seconds(upstream_time_));
+  if (const auto end = event_end_of(ending_, problem_)) count(counters.by_end, *end);
+  if (ending_ == Ending::ran) counters.attempts.add(static_cast<double>(fence_));
 }
 
 // Whether what the handler said is replaced by what the sender wants to hear.

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gateway/histogram.h"
 #include "gateway/webhook_metrics.h"
 #include <semel/clock.h>
 #include <semel/problem.h>
@@ -22,39 +23,21 @@ namespace semel {
 
 // How a request ended, as metrics and logs call it.
 enum class Ending : std::uint8_t {
-  passed,     // not guarded
-  unkeyed,    // guarded, but no key was sent and none is needed
-  ran,        // first run, answer kept
-  released,   // ran, but may run again
-  unknown,    // ran, and nobody knows what came of it
-  replayed,   // a duplicate got the stored answer
-  refused,    // see the problem
-  malformed,  // not a request we take
-  observed,   // mode = "observe": passed through, but looked at
+  passed,      // not guarded
+  unkeyed,     // guarded, but no key was sent and none is needed
+  ran,         // first run, answer kept
+  released,    // ran, but may run again
+  unknown,     // ran, and nobody knows what came of it
+  replayed,    // a duplicate got the stored answer
+  refused,     // see the problem
+  malformed,   // not a request we take
+  observed,    // mode = "observe": passed through, but looked at
+  superseded,  // an event older than one of its object that has been processed: acknowledged, not handed on
 };
-inline constexpr std::size_t endings = 9;
+inline constexpr std::size_t endings = 10;
 std::string_view name(Ending ending);
 
 inline constexpr std::size_t problem_types = static_cast<std::size_t>(ProblemType::no_route) + 1;
-
-// Upper bounds of buckets; the last bucket has none.
-inline constexpr std::size_t bounds_count = 14;
-using Bounds = std::array<double, bounds_count>;
-inline constexpr Bounds second_bounds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
-                                      0.025,  0.05,    0.1,    0.25,  1,      5,     30};
-inline constexpr Bounds count_bounds{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
-
-class Histogram {
- public:
-  explicit Histogram(const Bounds& bounds = second_bounds) : bounds_(bounds) {}
-  void add(double value);
-  void render(std::string& out, std::string_view name, std::string_view labels) const;
-
- private:
-  const Bounds& bounds_;
-  std::array<std::atomic<std::uint64_t>, bounds_count + 1> counts_{};
-  std::atomic<std::uint64_t> sum_millionths_{0};
-};
 
 // What a store tells of itself: made before the store, and counted on its thread.
 struct StoreMetrics {
@@ -72,11 +55,6 @@ struct RouteMetrics {
   std::atomic<std::uint64_t> would_refuse{0};
   std::atomic<std::uint64_t> bad_outcome_fields{0};
 };
-
-template <class Counters, class What>
-void count(Counters& counters, What what) {
-  counters.at(static_cast<std::size_t>(what)).fetch_add(1, std::memory_order_relaxed);
-}
 
 class Metrics {
  public:

@@ -1,6 +1,8 @@
+// Names and help texts are an interface, as in metrics.cc.
 #include "gateway/webhook_metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +16,13 @@
 #include "policy/signatures.h"
 
 namespace semel {
+namespace {
+
+std::string labels_of(const WebhookCounters& webhook) {
+  return fmt::format("route=\"{}\",provider=\"{}\"", webhook.label, webhook.provider);
+}
+
+}  // namespace
 
 WebhookCounters& WebhookMetrics::webhook(std::string_view label, std::string_view provider) {
   const std::scoped_lock lock(mutex_);
@@ -58,6 +67,42 @@ void WebhookMetrics::render(std::string& out) const {
     };
     row("answered", webhook.handshakes);
     row("refused", webhook.handshakes_refused);
+  }
+  render_events(out);
+}
+
+void WebhookMetrics::render_events(std::string& out) const {
+  constexpr std::array<std::string_view, event_ends> names{"handled",   "failed",    "unknown",
+                                                           "duplicate", "in_flight", "out_of_order"};
+  const auto line = std::back_inserter(out);
+  out.append(
+      "# HELP semel_webhook_events_total Deliveries by what became of their event.\n"
+      "# TYPE semel_webhook_events_total counter\n");
+  for (const WebhookCounters& webhook : webhooks_) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      fmt::format_to(line, "semel_webhook_events_total{{route=\"{}\",provider=\"{}\",outcome=\"{}\"}} {}\n",
+                     webhook.label, webhook.provider, names.at(i),
+                     webhook.by_end.at(i).load(std::memory_order_relaxed));
+    }
+  }
+  out.append(
+      "# HELP semel_webhook_unplaced_total Events of an ordered webhook that say nothing of their order.\n"
+      "# TYPE semel_webhook_unplaced_total counter\n");
+  for (const WebhookCounters& webhook : webhooks_) {
+    fmt::format_to(line, "semel_webhook_unplaced_total{{route=\"{}\",provider=\"{}\"}} {}\n", webhook.label,
+                   webhook.provider, webhook.unplaced.load(std::memory_order_relaxed));
+  }
+  out.append(
+      "# HELP semel_webhook_handler_seconds How long the handler took.\n"
+      "# TYPE semel_webhook_handler_seconds histogram\n");
+  for (const WebhookCounters& webhook : webhooks_) {
+    webhook.handler_seconds.render(out, "semel_webhook_handler_seconds", labels_of(webhook));
+  }
+  out.append(
+      "# HELP semel_webhook_attempts How many attempts an event took until it was handled.\n"
+      "# TYPE semel_webhook_attempts histogram\n");
+  for (const WebhookCounters& webhook : webhooks_) {
+    webhook.attempts.render(out, "semel_webhook_attempts", labels_of(webhook));
   }
 }
 

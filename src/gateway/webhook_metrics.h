@@ -12,10 +12,22 @@
 #include <string_view>
 #include <utility>
 
+#include "gateway/histogram.h"
 #include "gateway/rate_limiter.h"
 #include "policy/signatures.h"
 
 namespace semel {
+
+// How a delivery ended, seen by its event.
+enum class EventEnd : std::uint8_t {
+  handled,       // the handler did its work, and the answer is kept
+  failed,        // the handler said no, or was not reached; the event comes again
+  unknown,       // the handler's answer was lost
+  duplicate,     // acknowledged without the handler: it has been handled
+  in_flight,     // told to come again: it, or another event of its object, is being handled
+  out_of_order,  // acknowledged without the handler: a newer event of its object has been handled
+};
+inline constexpr std::size_t event_ends = 6;
 
 // Counters of one webhook; label is the path pattern of the configuration.
 struct WebhookCounters {
@@ -28,6 +40,10 @@ struct WebhookCounters {
   std::array<std::atomic<std::uint64_t>, secrets_counted> by_secret{};  // which one matched: an old one can be retired
   std::atomic<std::uint64_t> handshakes{0};
   std::atomic<std::uint64_t> handshakes_refused{0};
+  std::array<std::atomic<std::uint64_t>, event_ends> by_end{};
+  std::atomic<std::uint64_t> unplaced{0};  // ordered = true, but the event says nothing of its order
+  Histogram handler_seconds;
+  Histogram attempts{count_bounds};  // by event, counted when it has been handled
   RateLimiter limiter;
 };
 
@@ -40,6 +56,8 @@ class WebhookMetrics {
   void render(std::string& out) const;
 
  private:
+  void render_events(std::string& out) const;
+
   mutable std::mutex mutex_;  // of the list, not of what is counted
   std::deque<WebhookCounters> webhooks_;
 };

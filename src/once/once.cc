@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -109,7 +110,7 @@ class Once::Impl {
     endings_->watch([this](const Digest& id) { waiters_.wake(Key{.id = id, .scope = {}, .space = {}}); });
   }
 
-  Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe);
+  Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe, SharedOrder order);
 
  private:
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms);
@@ -126,7 +127,8 @@ class Once::Impl {
   std::atomic<std::uint64_t> next_owner_;
 };
 
-Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe) {
+Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe,
+                             SharedOrder order) {
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
   const Executor executor = co_await asio::this_coro::executor;
@@ -134,12 +136,13 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   // same owner is told of that grant, with a lease that began long before it was asked for.
   const Time asked_at = clock_.now();
   const Time give_up = asked_at + policy.wait_max;
-  Terms terms = terms_of(policy, owner());
-  Outcome found;  // what a probe said of the attempt that `terms` may replace
+  Terms terms = terms_of(policy, owner(), std::move(order));
+  std::optional<Key> other;  // of the same object, whose end is waited for
+  Outcome found;             // what a probe said of the attempt that `terms` may replace
 
   for (;;) {
     std::unique_ptr<Waiters::Place> place;
-    if (policy.in_flight == InFlight::wait) place = waiters_.enter(key, executor);
+    if (policy.in_flight == InFlight::wait) place = waiters_.enter(other.value_or(key), executor);
     const Result<Claim> claimed = co_await claim(key, fingerprint, terms);
     if (!claimed) co_return refused_by_store(claimed.error());
     const Decision decision = decide(*claimed, fingerprint, policy);
@@ -157,11 +160,16 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     if (const auto* reject = std::get_if<Reject>(&decision)) {
       co_return Refused{.problem = reject->problem, .retry_after = reject->retry_after, .detail = {}};
     }
+    if (std::holds_alternative<Superseded>(decision)) co_return Superseded{};
     if (const auto* wait = std::get_if<Wait>(&decision)) {
       Millis patience = std::min(give_up - clock_.now(), wait->lease_left);
       if (place == nullptr || patience <= Millis{0}) co_return still_in_flight();
+      const bool queued = wait->other == (other ? std::optional(other->id) : std::nullopt);
+      other.reset();
+      if (wait->other) other = Key{.id = *wait->other, .scope = {}, .space = {}, .home = key.home};
+      if (!queued) continue;  // it may have ended before we stood in its queue: look again
       if (endings_ != nullptr) {
-        endings_->expect(key);
+        endings_->expect(other.value_or(key));
         patience = std::min(patience, look_again);
       }
       co_await place->pause()->wait(patience);
@@ -252,8 +260,8 @@ Once::Once(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_m
 
 Once::~Once() = default;
 
-Task<Answer> Once::run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe) {
-  return impl_->run(std::move(key), fingerprint, policy, std::move(action), std::move(probe));
+Task<Answer> Once::run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe, SharedOrder order) {
+  return impl_->run(std::move(key), fingerprint, policy, std::move(action), std::move(probe), std::move(order));
 }
 
 }  // namespace semel

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "policy/request_view.h"
 #include <semel/key.h>
 #include <semel/problem.h>
+#include <semel/store.h>
 
 namespace semel {
 
@@ -36,7 +38,10 @@ Split split_batch(const Provider& provider, const EventPlace& place, bool signs_
     if (auto* refusal = std::get_if<Refusal>(&identified)) return std::move(*refusal);
     events.emplace_back(std::get<Identity>(std::move(identified)), i);
   }
-  std::ranges::sort(events, {}, [](const auto& event) { return std::pair(event.first.key.id, event.second); });
+  std::ranges::sort(events, {}, [](const auto& event) {
+    const SharedOrder& order = event.first.order;
+    return std::tuple(order == nullptr ? Digest{} : order->object.id, event.first.key.id, event.second);
+  });
   Batch batch{.items = *std::move(items), .identities = {}, .firsts = {}};
   for (auto& [identity, at] : events) {
     if (!batch.identities.empty() && batch.identities.back().key == identity.key) continue;

@@ -22,8 +22,9 @@ inline constexpr std::size_t batch_items_max = 1'000;
 
 struct Batch {
   std::vector<std::string_view> items;  // as they stand in the body
-  // The different events among them, in the order of their keys: two deliveries that share events claim them in the
-  // same order, so that one of the two gets all. `identities[i]` is of `items[firsts[i]]`.
+  // The different events among them, in the order of their objects, if they are ordered, and of their keys: two
+  // deliveries that share some claim them in the same order, so that one of the two gets all. `identities[i]` is of
+  // `items[firsts[i]]`.
   std::vector<Identity> identities;
   std::vector<std::size_t> firsts;
 };

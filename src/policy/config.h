@@ -142,6 +142,7 @@ struct Webhook : Route {
   std::optional<Expression> event_key;  // nothing: as the provider's file says
   Delivery delivery = Delivery::forward;
   bool ordered = false;
+  bool confirm_subscriptions = false;
   std::optional<Rate> rate_limit;
   std::optional<Rate> rate_limit_per_ip;
   std::optional<Millis> tolerance;  // nothing: as the provider's file says

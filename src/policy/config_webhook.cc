@@ -144,6 +144,12 @@ void check_rules(TableReader& table, const Webhook& webhook) {
     table.reject("ordered", table.at("ordered"),
                  fmt::format("{} says nothing of the order of its events", webhook.provider));
   }
+  const bool subscribes = std::ranges::any_of(
+      rules.schemes, [](const SignatureScheme& scheme) { return scheme.algorithm == Algorithm::aws_sns; });
+  if (webhook.confirm_subscriptions && !subscribes) {
+    table.reject("confirm_subscriptions", table.at("confirm_subscriptions"),
+                 fmt::format("{} asks for no confirmation; AWS SNS does", webhook.provider));
+  }
   if (table.good("ttl") && webhook.policy.ttl < rules.horizon) {
     table.warn("ttl", fmt::format("ttl is {}, but {} repeats an event for {}: a late one would be delivered again",
                                   duration_text(webhook.policy.ttl), webhook.provider, duration_text(rules.horizon)));
@@ -197,6 +203,7 @@ void read_webhook(Reading& reading, const Node& node, Config& config) {
       [](const Expression& expression) { return expression.text; });
   read_choice(table, "delivery", webhook.delivery, delivery_choices);
   read_flag(table, "ordered", webhook.ordered);
+  read_flag(table, "confirm_subscriptions", webhook.confirm_subscriptions);
   read_optional(table, "rate_limit", webhook.rate_limit, parse_rate, rate_text);
   read_optional(table, "rate_limit_per_ip", webhook.rate_limit_per_ip, parse_rate, rate_text);
   read_optional(table, "tolerance", webhook.tolerance, parse_duration, duration_text);

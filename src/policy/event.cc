@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 
 #include "core/encoding.h"
 #include "core/sha256.h"
+#include "core/stamp.h"
 #include "policy/expression.h"
 #include "policy/identify.h"
 #include "policy/provider.h"
@@ -20,6 +23,7 @@
 #include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/problem.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace {
@@ -65,6 +69,27 @@ std::expected<std::string, PartError> id_of(const Provider& provider, const Expr
   return std::unexpected(std::move(last));
 }
 
+std::string_view name(OrderForm form) {
+  if (form == OrderForm::number) return "number";
+  return form == OrderForm::rfc3339 ? "rfc3339" : "text";
+}
+
+// The mark of an object has a key like any other, behind a byte that no text of an event begins with. What the stamps
+// are made of is part of it: if a provider's file says something else one day, old marks do not count.
+SharedOrder order_of(const EventRules& rules, const EventPlace& place, const RequestView& request) {
+  if (!place.ordered || !rules.object || !rules.order) return nullptr;
+  const auto object = evaluate(*rules.object, request);
+  const auto value = evaluate(*rules.order, request);
+  auto stamp = value ? stamp_of(*value, rules.order_form) : std::nullopt;
+  if (!object || !stamp) return nullptr;
+  const Digest digest =
+      sha256_parts("semel object v1", {rules.object->text, rules.order->text, name(rules.order_form), *object});
+  auto key = make_key(place.space, request.path, std::string(1, '\x02') + to_hex(as_text(digest)));
+  if (!key) return nullptr;
+  std::memcpy(&key->home, key->id.data(), sizeof(key->home));
+  return std::make_shared<const Order>(Order{.object = *std::move(key), .stamp = *std::move(stamp)});
+}
+
 std::string label(const std::optional<Expression>& expression, const RequestView& request) {
   if (!expression) return {};
   auto value = evaluate(*expression, request);
@@ -85,8 +110,12 @@ Identified identify_event(const Provider& provider, const EventPlace& place, boo
   }
   auto key = make_key(place.space, request.path, *text);
   if (!key) return Refusal{.problem = problem(ProblemType::key_invalid), .detail = key.error().detail};
-  return Identity{
-      .key = *std::move(key), .fingerprint = fingerprint_of(provider, signs_id, request), .key_text = *std::move(text)};
+  SharedOrder order = order_of(provider.event, place, request);
+  if (order != nullptr) key->home = order->object.home;
+  return Identity{.key = *std::move(key),
+                  .fingerprint = fingerprint_of(provider, signs_id, request),
+                  .key_text = *std::move(text),
+                  .order = std::move(order)};
 }
 
 EventLabels describe_event(const Provider& provider, const RequestView& request) {

@@ -19,10 +19,12 @@ namespace semel {
 struct EventPlace {
   std::string_view space;      // of the webhook
   const Expression* key_from;  // in place of the provider's; may be null
+  bool ordered = false;
 };
 
 // `signs_id`: of the scheme that the delivery was signed with. The path is the scope: an endpoint with a pattern is as
-// many endpoints as there are paths.
+// many endpoints as there are paths. An event that has no object or no stamp that can be read stands in no order: it is
+// better delivered than lost.
 Identified identify_event(const Provider& provider, const EventPlace& place, bool signs_id, const RequestView& request);
 
 // For the log: the type and the object, empty where they cannot be had. Both are cut to 100 characters.

@@ -34,7 +34,7 @@ namespace semel {
 namespace {
 
 constexpr Millis clock_slack{60'000};
-constexpr std::size_t url_bytes_max = 512;
+constexpr std::size_t url_bytes_max = 1'024;
 
 struct Case {
   const SignatureScheme& scheme;
@@ -92,23 +92,40 @@ Judged judge_paypal(const Case& one) {
 }
 
 // `sns.REGION.amazonaws.com`, which no list of beginnings can say.
-bool is_sns(std::string_view url, const SignatureScheme& scheme) {
+// What stands behind it, if the address is there.
+std::optional<std::string_view> behind_sns(std::string_view url) {
   constexpr std::string_view start = "https://sns.";
-  constexpr std::array<std::string_view, 2> domains{".amazonaws.com/SimpleNotificationService-",
-                                                    ".amazonaws.com.cn/SimpleNotificationService-"};
-  const auto in_name = [](char c) { return is_letter(c) || is_digit(c); };
-  const auto in_region = [&](char c) { return in_name(c) || c == '-'; };
-  if (is_pinned(url, scheme)) return true;
-  if (!url.starts_with(start) || !url.ends_with(".pem") || url.size() > url_bytes_max) return false;
+  constexpr std::array<std::string_view, 2> domains{".amazonaws.com/", ".amazonaws.com.cn/"};
+  if (!url.starts_with(start) || url.size() > url_bytes_max) return std::nullopt;
   url.remove_prefix(start.size());
-  url.remove_suffix(4);
   const std::size_t dot = std::min(url.find('.'), url.size());
-  if (dot < 3 || !std::ranges::all_of(url.substr(0, dot), in_region)) return false;
+  const auto in_region = [](char c) { return is_letter(c) || is_digit(c) || c == '-'; };
+  if (dot < 3 || !std::ranges::all_of(url.substr(0, dot), in_region)) return std::nullopt;
   url.remove_prefix(dot);
-  return std::ranges::any_of(domains, [&](std::string_view domain) {
-    return url.size() > domain.size() && url.starts_with(domain) &&
-           std::ranges::all_of(url.substr(domain.size()), in_name);
-  });
+  for (const std::string_view domain : domains) {
+    if (url.starts_with(domain)) return url.substr(domain.size());
+  }
+  return std::nullopt;
+}
+
+bool is_sns_certificate(std::string_view url, const SignatureScheme& scheme) {
+  if (is_pinned(url, scheme)) return true;
+  constexpr std::string_view start = "SimpleNotificationService-";
+  constexpr std::string_view end = ".pem";
+  std::string_view file = behind_sns(url).value_or("");
+  if (!file.starts_with(start) || !file.ends_with(end) || file.size() <= start.size() + end.size()) return false;
+  file.remove_prefix(start.size());
+  file.remove_suffix(end.size());
+  return std::ranges::all_of(file, [](char c) { return is_letter(c) || is_digit(c); });
+}
+
+bool is_sns_confirmation(std::string_view url, const SignatureScheme& scheme) {
+  constexpr std::string_view plain = "?&=%:._~-/";
+  const auto in_address = [&](char c) {
+    return is_letter(c) || is_digit(c) || plain.find(c) != std::string_view::npos;
+  };
+  if (!std::ranges::all_of(url, in_address)) return false;
+  return is_pinned(url, scheme) || behind_sns(url).value_or("").starts_with("?Action=ConfirmSubscription&");
 }
 
 // What SNS signs: names and values in lines, of those members that are there.
@@ -137,7 +154,8 @@ Judged judge_sns(const Case& one) {
   const auto topic = member(one.request, "TopicArn");
   const auto version = member(one.request, "SignatureVersion");
   const bool known = version == "1" || version == "2";
-  if (!signature || !url || !type || !topic || !known || !is_sns(*url, one.scheme)) return SignatureFault::malformed;
+  if (!signature || !url || !type || !topic || !known || !is_sns_certificate(*url, one.scheme))
+    return SignatureFault::malformed;
   const auto certificate = one.documents(*url);
   if (!certificate) return Wanted{.url = *url};
   const auto text = sns_text(one.request, *type);
@@ -243,6 +261,15 @@ Judged judge_delivery(const Provider& provider, const Lock& lock, const RequestV
   const auto authentic = authenticate(provider, lock, request, now);
   if (authentic) return *authentic;
   return authentic.error();
+}
+
+std::optional<Confirmation> confirmation_of(const SignatureScheme& scheme, const RequestView& request) {
+  if (scheme.algorithm != Algorithm::aws_sns) return std::nullopt;
+  if (member(request, "Type") != "SubscriptionConfirmation") return std::nullopt;
+  const auto url = member(request, "SubscribeURL");
+  Confirmation confirmation;
+  if (url && is_sns_confirmation(*url, scheme)) confirmation.url = *url;
+  return confirmation;
 }
 
 }  // namespace semel

@@ -36,6 +36,14 @@ using Judged = std::variant<Authentic, SignatureFault, Wanted>;
 Judged judge_delivery(const Provider& provider, const Lock& lock, const RequestView& request, Time now,
                       const Documents& documents);
 
+// A sender that asks whether it may send events here; visiting the address says yes.
+struct Confirmation {
+  std::string url;  // empty: it is not where the sender's addresses are, and must not be visited
+};
+
+// Of an authentic request; nothing if it asks for none.
+std::optional<Confirmation> confirmation_of(const SignatureScheme& scheme, const RequestView& request);
+
 // Whether the algorithm has code of its own, here.
 bool fetches_keys(Algorithm algorithm);
 

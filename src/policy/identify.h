@@ -16,6 +16,7 @@
 #include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/problem.h>
+#include <semel/store.h>
 
 namespace semel {
 
@@ -28,6 +29,7 @@ struct Identity {
   Key key;
   Fingerprint fingerprint;
   std::string key_text;
+  SharedOrder order = nullptr;  // of an event that is to run in the order of its object
 };
 
 // No key came, and the route does not ask for one: the request passes through unguarded.

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/stamp.h"
 #include "policy/expression.h"
 #include "policy/issue.h"
 #include "policy/moment.h"
@@ -73,8 +74,6 @@ struct SignatureScheme {
   MomentForm timestamp_form = MomentForm::seconds;
   Millis tolerance{0};  // zero: any age will do
 };
-
-enum class OrderForm : std::uint8_t { number, rfc3339, text };
 
 struct EventRules {
   bool deduplicate = true;     // false: nothing names an event, so every authentic delivery is handed on

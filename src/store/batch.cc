@@ -104,9 +104,45 @@ class Batch::Judge {
         request.answer = std::unexpected(std::move(room.error()));
         return;
       }
+      if (request.terms.order != nullptr) {
+        answer_ordered(std::move(step), request);
+        return;
+      }
       put(*std::move(step.store));
     }
     request.answer = std::move(step.answer);
+  }
+
+  // A claim that would be granted, were it not for its object.
+  void answer_ordered(ClaimStep step, ClaimCall& request) {
+    const Order& order = *request.terms.order;
+    Result<std::optional<Record>> mark = copy_of(order.object.id);
+    Result<std::optional<Record>> latest = std::nullopt;
+    if (mark && *mark) latest = copy_of((*mark)->progress->event);
+    if (!mark || !latest) {
+      request.answer = std::unexpected(mark ? latest.error() : mark.error());
+      return;
+    }
+    OrderStep turn = step_order(*mark ? &**mark : nullptr, *latest ? &**latest : nullptr, order, *step.store, now_);
+    if (turn.refusal) {
+      request.answer = *std::move(turn.refusal);
+      return;
+    }
+    for (Record* const record : {&*turn.mark, &*step.store}) {
+      const Result<const Record*> stored = find(record->key.id);
+      if (!stored) {
+        request.answer = std::unexpected(stored.error());
+        return;
+      }
+      put(std::move(*record));
+    }
+    request.answer = std::move(step.answer);
+  }
+
+  Result<std::optional<Record>> copy_of(const Digest& id) {
+    const Result<const Record*> stored = find(id);
+    if (!stored) return std::unexpected(stored.error());
+    return *stored == nullptr ? std::nullopt : std::optional<Record>(**stored);
   }
 
   void answer(const Key& key, RenewCall& request) {
@@ -140,6 +176,17 @@ class Batch::Judge {
     request.answer = swept;
   }
 
+  void answer(const Key& key, ReopenCall& request) {
+    const Result<const Record*> stored = find(key.id);
+    if (!stored) {
+      request.answer = std::unexpected(stored.error());
+      return;
+    }
+    std::optional<Record> next = step_reopen(*stored, now_);
+    request.answer = next.has_value();
+    if (next) put(*std::move(next));
+  }
+
   template <class Step>
   Result<void> hold(const Key& key, Step&& step) {
     const Result<const Record*> stored = find(key.id);
@@ -154,7 +201,12 @@ class Batch::Judge {
   // Removes what has expired at `entry`. The index is only a hint: the record is judged as it is now. An entry whose
   // record has been reclaimed by other means, and perhaps made anew, is removed alone.
   bool sweep(const Expiry& entry) {
-    const Result<const Record*> stored = find(entry.id);
+    Result<const Record*> stored = find(entry.id);
+    if (stored && *stored != nullptr && (*stored)->state == State::object) {
+      const Record object = **stored;  // find() is about to forget it
+      if (still_in_use(object)) return false;
+      stored = find(entry.id);
+    }
     if (!stored) return false;  // it cannot be read, so it stays and blocks its key
     if (found_ != nullptr) {
       if (!found_->record || found_->record->expires_at != entry.at || !expired(*found_->record, now_)) return false;
@@ -168,6 +220,11 @@ class Batch::Judge {
     changes_.add(std::move(change));
     depends_ = true;
     return true;
+  }
+
+  bool still_in_use(const Record& object) {
+    const Result<const Record*> latest = find(object.progress->event);
+    return !latest || in_use(object, *latest, now_);
   }
 
   // What the key holds for this call. Valid until the next find().

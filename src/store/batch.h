@@ -56,9 +56,13 @@ struct SweepCall {
   Result<std::size_t> answer = std::unexpected(not_judged());
 };
 
+struct ReopenCall {
+  Result<bool> answer = std::unexpected(not_judged());
+};
+
 struct Call {
   Key key;  // of all but SweepCall
-  std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall> request;
+  std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall, ReopenCall> request;
 };
 
 // Judge any number of calls, then commit once. Until then no answer may be given to anybody.

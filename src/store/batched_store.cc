@@ -75,4 +75,11 @@ Async<std::size_t> BatchedStore::sweep(std::size_t limit) {
   co_return swept;
 }
 
+Async<bool> BatchedStore::reopen(Key key) {
+  Call call{.key = std::move(key), .request = {}};
+  auto& request = call.request.emplace<ReopenCall>();
+  co_await submit(call);
+  co_return std::move(request.answer);
+}
+
 }  // namespace semel

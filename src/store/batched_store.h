@@ -9,12 +9,13 @@
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
+#include <semel/reopening.h>
 #include <semel/response.h>
 #include <semel/store.h>
 
 namespace semel {
 
-class BatchedStore : public Store {
+class BatchedStore : public Store, public Reopening {
  public:
   // A sweep goes in pieces of `sweep_chunk` records, so that nobody waits long behind one.
   explicit BatchedStore(std::size_t sweep_chunk) : sweep_chunk_(sweep_chunk) {}
@@ -24,6 +25,7 @@ class BatchedStore : public Store {
   Async<void> complete(Key key, Fence fence, SharedResponse response) final;
   Async<void> release(Key key, Fence fence) final;
   Async<std::size_t> sweep(std::size_t limit) final;
+  Async<bool> reopen(Key key) final;
 
  private:
   // Completes, on the caller's executor, when the call has been answered. `call` lives until then.

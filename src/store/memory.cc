@@ -23,6 +23,7 @@
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
+#include <semel/reopening.h>
 #include <semel/response.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -36,7 +37,7 @@ Time vanishes_at(const Record& record) {
   return record.state == State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
 }
 
-class MemoryStore : public Store {
+class MemoryStore : public Store, public Reopening {
  public:
   explicit MemoryStore(Clock& clock) : clock_(clock) {}
 
@@ -60,10 +61,19 @@ class MemoryStore : public Store {
 
   Async<std::size_t> sweep(std::size_t limit) override { co_return remove_expired(limit); }
 
+  Async<bool> reopen(Key key) override { co_return free(key); }
+
  private:
   Claim take(const Key& key, const Fingerprint& fingerprint, const Terms& terms) {
     const std::scoped_lock lock(mutex_);
-    ClaimStep step = step_claim(find(key), key, fingerprint, terms, clock_.now());
+    const Time now = clock_.now();
+    ClaimStep step = step_claim(find(key), key, fingerprint, terms, now);
+    if (step.store && terms.order != nullptr) {
+      const Record* const mark = find(terms.order->object);
+      OrderStep turn = step_order(mark, latest_of(mark), *terms.order, *step.store, now);
+      if (turn.refusal) return *std::move(turn.refusal);
+      put(*std::move(turn.mark));
+    }
     if (step.store) put(std::move(*step.store));
     return std::move(step.answer);
   }
@@ -78,18 +88,36 @@ class MemoryStore : public Store {
     return {};
   }
 
+  bool free(const Key& key) {
+    const std::scoped_lock lock(mutex_);
+    std::optional<Record> next = step_reopen(find(key), clock_.now());
+    const bool ended = next.has_value();
+    if (ended) put(*std::move(next));
+    return ended;
+  }
+
   std::size_t remove_expired(std::size_t limit) {
     const std::scoped_lock lock(mutex_);
     const Time now = clock_.now();
     std::size_t removed = 0;
-    while (removed < limit && !vanishing_.empty() && vanishing_.begin()->first <= now) {
-      const auto found = records_.find(Key{.id = vanishing_.begin()->second, .scope = {}, .space = {}});
+    for (auto entry = vanishing_.begin(); removed < limit && entry != vanishing_.end() && entry->first <= now;) {
+      const auto found = records_.find(Key{.id = entry->second, .scope = {}, .space = {}});
       check(found != records_.end() && expired(found->second, now), "the expiry index names records that have expired");
+      if (in_use(found->second, latest_of(&found->second), now)) {
+        ++entry;
+        continue;
+      }
       records_.erase(found);
-      vanishing_.erase(vanishing_.begin());
+      entry = vanishing_.erase(entry);
       ++removed;
     }
     return removed;
+  }
+
+  // The event that an object's record names.
+  const Record* latest_of(const Record* object) const {
+    if (object == nullptr || object->state != State::object) return nullptr;
+    return find(Key{.id = object->progress->event, .scope = {}, .space = {}});
   }
 
   const Record* find(const Key& key) const {

@@ -52,9 +52,11 @@ Millis patience_of(const DriverOptions& options, Company company) {
 
 // Kinds with one turn go in one transaction, ends before claims. Sweeps, which take longer, have a turn of their own,
 // and so have renewals: one may be under way when its key ends, and two transactions must not lock two keys crosswise.
-constexpr std::size_t turns = 3;
+// Ordered claims lock objects before keys, so they follow nothing that has locked a key.
+constexpr std::size_t turns = 4;
 std::size_t turn_of(std::size_t kind) {
-  if (kind == kind_sweep) return 2;
+  if (kind == kind_sweep || kind == kind_reopen) return 3;
+  if (kind == kind_ordered) return 2;
   return kind == kind_renew ? 1 : 0;
 }
 
@@ -187,7 +189,8 @@ std::vector<std::unique_ptr<Statement>> Driver::next_transaction(std::size_t und
   if (under_way >= depth || lacks_company()) return statements;
   for (std::size_t tried = 0; tried < turns && statements.empty(); ++tried) {
     turn_ = (turn_ + 1) % turns;
-    for (const std::size_t kind : {kind_complete, kind_release, kind_former, kind_claim, kind_renew, kind_sweep}) {
+    for (const std::size_t kind :
+         {kind_complete, kind_release, kind_former, kind_claim, kind_ordered, kind_renew, kind_reopen, kind_sweep}) {
       if (turn_of(kind) != turn_ || queues_[kind].empty()) continue;
       statements.push_back(std::make_unique<Statement>(queues_[kind]));
     }

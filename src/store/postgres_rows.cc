@@ -1,4 +1,4 @@
-// The columns are those of semel.claim_1, in its order.
+// The columns are those of semel.claim_1 and semel.claim_ordered_1, in their order.
 #include "store/postgres_rows.h"
 
 #include <algorithm>
@@ -38,7 +38,10 @@ enum Column : std::uint8_t {
   lease_until,
   expires_at,
   response,
-  at
+  at,
+  // Of semel.claim_ordered_1 only.
+  verdict,
+  other
 };
 
 // timestamptz counts microseconds from the year 2000; ours are whole milliseconds.
@@ -136,6 +139,26 @@ ClaimRow claim_row(const PGresult* reply, int row, const Key& key, const ClaimCa
                         .expires_at = time_of(value_of(reply, row, expires_at)),
                         .response = nullptr};
   return found;
+}
+
+// A row that holds its key is reported as step_claim() reports it.
+Result<Claim> ordered_answer(const PGresult* reply, int row, const Key& key, const ClaimCall& asked) {
+  const std::string_view word = value_of(reply, row, verdict);
+  if (word == "superseded") return Superseded{};
+  Key holder = key;
+  if (word == "busy" && !copy(value_of(reply, row, other), holder.id)) return damaged("event of the object");
+  const ClaimRow found = claim_row(reply, row, holder, asked);
+  if (!found.record) return std::unexpected(found.record.error());
+  const Record& record = *found.record;
+  if (found.mine) return Granted{.fence = record.fence, .expires_at = record.expires_at};
+  Held held{.record = record, .lease_left = Millis{0}};
+  if (record.state == State::running) held.lease_left = record.lease_until - found.at;
+  if (held.lease_left <= Millis{0} && record.state == State::running) {
+    held.record.state = State::unknown;
+    held.lease_left = Millis{0};
+  }
+  if (word == "busy") return Busy{.other = std::move(held)};
+  return held;
 }
 
 }  // namespace semel::postgres

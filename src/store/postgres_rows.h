@@ -40,4 +40,7 @@ struct ClaimRow {
 };
 ClaimRow claim_row(const PGresult* reply, int row, const Key& key, const ClaimCall& asked);
 
+// What semel.claim_ordered_1 says of a key.
+Result<Claim> ordered_answer(const PGresult* reply, int row, const Key& key, const ClaimCall& asked);
+
 }  // namespace semel::postgres

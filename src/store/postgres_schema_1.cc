@@ -3,6 +3,7 @@
 //   semel.keys            one row per key, as `psql` shows it
 //   semel.schema_version  which versions have been applied
 //   semel.shards          which databases belong together
+//   semel.objects         objects whose events are ordered (postgres_schema_1_ordered.cc)
 //   semel.claim_1 …       the calls of the store; a gateway needs no right but to execute them
 //
 // A row is written twice in its life: inserted by the claim, updated once by its end. The end touches no indexed column
@@ -194,6 +195,23 @@ BEGIN
 END
 $$;
 
+-- An operator lets keys that have ended run again; answers those that had.
+CREATE FUNCTION semel.reopen_1(patience_ms integer, ids bytea[]) RETURNS TABLE (id bytea)
+LANGUAGE plpgsql VOLATILE
+AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('lock_timeout', patience_ms::text, true);
+  RETURN QUERY
+    UPDATE semel.keys k
+       SET state = 'released', response = NULL
+      FROM unnest(ids) AS i(id)
+     WHERE k.id = i.id AND k.expires_at > clock_timestamp()
+       AND (k.state IN ('done', 'unknown') OR (k.state = 'running' AND k.lease_until <= clock_timestamp()))
+    RETURNING k.id;
+END
+$$;
+
 -- Deletes in the order of expiry. What another gateway is sweeping, or somebody is just claiming, is left to them.
 CREATE FUNCTION semel.sweep_1(count_max bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
@@ -201,6 +219,7 @@ AS $$
 DECLARE
   t timestamptz := clock_timestamp();
   n bigint;
+  m bigint;
 BEGIN
   DELETE FROM semel.keys k
    WHERE k.id = ANY (ARRAY(
@@ -208,7 +227,17 @@ BEGIN
       WHERE e.expires_at <= t AND (e.state <> 'running' OR e.lease_until <= t)
       ORDER BY e.expires_at LIMIT count_max FOR UPDATE SKIP LOCKED));
   GET DIAGNOSTICS n = ROW_COUNT;
-  RETURN n;
+  IF n = count_max THEN RETURN n; END IF;
+  DELETE FROM semel.objects o
+   WHERE o.id = ANY (ARRAY(
+     SELECT e.id FROM semel.objects e
+      WHERE e.expires_at <= t
+        AND NOT EXISTS (SELECT FROM semel.keys k
+                         WHERE k.id = e.event AND k.fence = e.fence AND k.owner = e.owner
+                           AND k.state = 'running' AND k.lease_until > t)
+      ORDER BY e.expires_at LIMIT count_max - n FOR UPDATE SKIP LOCKED));
+  GET DIAGNOSTICS m = ROW_COUNT;
+  RETURN n + m;
 END
 $$;
 

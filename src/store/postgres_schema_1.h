@@ -8,6 +8,7 @@ namespace semel::postgres {
 extern const std::string_view tables_1;
 extern const std::string_view claim_1;
 extern const std::string_view former_1;
+extern const std::string_view ordered_1;
 extern const std::string_view holders_1;
 
 }  // namespace semel::postgres

@@ -27,6 +27,9 @@ constexpr const char* set_sql = "SELECT shard, here, former_until IS NOT NULL FR
 constexpr const char* live_sql =
     "SELECT count(*) FROM (SELECT FROM semel.keys WHERE expires_at > now() OR "
     "(state = 'running' AND lease_until > now()) LIMIT 1) AS live";
+// Objects whose events are ordered, and the events, are found by the object alone: they cannot be looked for twice.
+constexpr const char* ordered_sql =
+    "SELECT count(*) FROM (SELECT FROM semel.objects WHERE expires_at > now() LIMIT 1) AS live";
 constexpr const char* used_sql =
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
     "application_name = 'semel' AND pid <> pg_backend_pid()";
@@ -98,6 +101,20 @@ Result<void> unused(const Clock& clock, const std::vector<Member>& members, Mill
     if (!used) return std::unexpected(used.error());
     if (*used != "0") {
       return fail(Code::invalid, "a gateway is connected to a database whose set of shards changes; stop it first");
+    }
+  }
+  return {};
+}
+
+Result<void> unordered(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
+  for (const Member& member : members) {
+    const Result<std::string> remembered = answer_of(clock, member, ordered_sql, time_max);
+    if (!remembered) return std::unexpected(remembered.error());
+    if (*remembered != "0") {
+      return fail(
+          Code::invalid,
+          "a database remembers how far the events of ordered webhooks have come, and would be asked no longer; "
+          "a shard can be added when they have expired (semel.objects)");
     }
   }
   return {};
@@ -198,9 +215,13 @@ Result<void> record_shards(const Clock& clock, const std::vector<std::string>& u
   if (!before) return std::unexpected(before.error());
   Result<void> free = unused(clock, *members, time_max);
   if (!free) return free;
+  const bool grown = *before != set;  // otherwise the keys are where they belong
+  if (grown) {
+    Result<void> movable = unordered(clock, *members, time_max);
+    if (!movable) return movable;
+  }
   const Result<std::string> until = last_expiry(clock, *members, time_max);
   if (!until) return std::unexpected(until.error());
-  const bool grown = *before != set;  // otherwise the keys are where they belong
   Result<void> recorded = record(clock, *members, grown ? *before : Names{}, *until, time_max);
   if (!recorded) return recorded;
   return unused(clock, *members, time_max);  // one that came meanwhile has read the old set

@@ -12,12 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/check.h"
 #include "core/sha256.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
+#include <semel/reopening.h>
 #include <semel/response.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -25,7 +27,7 @@
 namespace semel::postgres {
 namespace {
 
-class ShardedStore : public Store, public Endings {
+class ShardedStore : public Store, public Endings, public Reopening {
  public:
   ShardedStore(std::vector<Shard> shards, ShardNames names) : shards_(std::move(shards)), names_(std::move(names)) {
     for (const std::string& name : names_.former) {
@@ -70,6 +72,12 @@ class ShardedStore : public Store, public Endings {
     co_return swept;
   }
 
+  Async<bool> reopen(Key key) override {
+    auto* const home = dynamic_cast<Reopening*>(&home_of(key));
+    check(home != nullptr, "a shard can do what the whole can");
+    return home->reopen(std::move(key));
+  }
+
   void watch(std::function<void(const Digest&)> ended) override {
     for (const Shard& shard : shards_) {
       if (auto* endings = dynamic_cast<Endings*>(shard.store.get())) endings->watch(ended);
@@ -92,11 +100,12 @@ class ShardedStore : public Store, public Endings {
   // A claim is known where it was granted; the other place has no row of that owner.
   static bool is_fenced(const Result<void>& result) { return !result && result.error().code == Code::fenced; }
 
-  Store& home_of(const Key& key) { return *shards_[shard_of(key.id, names_.all)].store; }
-  // Where the key was before, if it has moved since.
+  Store& home_of(const Key& key) { return *shards_[shard_of(key, names_.all)].store; }
+  // Where the key was before, if it has moved since. Keys with a home of their own have not: the set does not change
+  // while any is remembered.
   const Shard* former_of(const Key& key) {
-    if (former_.empty()) return nullptr;
-    const Shard* const former = &shards_[former_[shard_of(key.id, names_.former)]];
+    if (former_.empty() || key.home != 0) return nullptr;
+    const Shard* const former = &shards_[former_[shard_of(key, names_.former)]];
     return former->store.get() == &home_of(key) ? nullptr : former;
   }
 
@@ -107,12 +116,13 @@ class ShardedStore : public Store, public Endings {
 
 }  // namespace
 
-std::size_t shard_of(const Digest& id, const std::vector<std::string>& names) {
-  const std::string_view key(reinterpret_cast<const char*>(id.data()), id.size());
+std::size_t shard_of(const Key& key, const std::vector<std::string>& names) {
+  std::string_view place(reinterpret_cast<const char*>(key.id.data()), key.id.size());
+  if (key.home != 0) place = {reinterpret_cast<const char*>(&key.home), sizeof(key.home)};
   std::size_t best = 0;
   Digest highest{};
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const Digest weight = sha256_parts("semel shard v1", {names[i], key});
+    const Digest weight = sha256_parts("semel shard v1", {names[i], place});
     if (i > 0 && weight < highest) continue;
     best = i;
     highest = weight;

@@ -26,8 +26,8 @@ namespace semel::postgres {
 // Sets a connection that is used for a moment, to look or to prepare, apart from those of gateways.
 inline constexpr const char* not_a_gateway = "SET application_name = 'semel migrate'";
 
-// Where a key lives: the position of one of `names`, which are not empty.
-std::size_t shard_of(const Digest& id, const std::vector<std::string>& names);
+// Where a key lives: the position of one of `names`, which are not empty. Keys of one home live together.
+std::size_t shard_of(const Key& key, const std::vector<std::string>& names);
 
 // A shard that keys have moved away from: answers for those that live there still; nothing: it has the key no longer.
 class FormerHome {

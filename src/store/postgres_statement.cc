@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -77,6 +78,21 @@ Parameters claims(std::span<const Entry* const> rows, Millis patience) {
        {&ids, &spaces, &scopes, &fingerprints, &owners, &leases, &ttls, &takes, &over_fences, &over_owners}) {
     parameters.add(std::move(*array));
   }
+  return parameters;
+}
+
+Parameters ordered_claims(std::span<const Entry* const> rows, Millis patience) {
+  Parameters parameters = claims(rows, patience);
+  Array objects(Element::bytea, rows.size());
+  Array stamps(Element::bytea, rows.size());
+  Array companies(Element::int8, rows.size());
+  for (const Entry* row : rows) {
+    const Order& order = *request_of<ClaimCall>(*row).terms.order;
+    objects.add(order.object.id);
+    stamps.add(order.stamp);
+    companies.add_unsigned(order.company);
+  }
+  for (Array* array : {&objects, &stamps, &companies}) parameters.add(std::move(*array));
   return parameters;
 }
 
@@ -154,9 +170,9 @@ bool Statement::send(const Link& link, Millis patience) const {
   rows.reserve(leaders_.size());
   for (const std::size_t leader : leaders_) rows.push_back(&entries_[leader]);
   const auto& first = entries_.front().call().request;
-  if (std::holds_alternative<ClaimCall>(first)) {
-    return claims(rows, patience).send(link, kind_ == kind_former ? former_sql : claim_sql);
-  }
+  if (kind_ == kind_ordered) return ordered_claims(rows, patience).send(link, ordered_sql);
+  if (kind_ == kind_former) return claims(rows, patience).send(link, former_sql);
+  if (kind_ == kind_claim) return claims(rows, patience).send(link, claim_sql);
   if (std::holds_alternative<RenewCall>(first)) {
     const auto lease = [](Array& extras, const Key&, const RenewCall& call) { extras.add(call.lease.count()); };
     return holders<RenewCall>(rows, patience, Element::int8, lease).send(link, renew_sql);
@@ -167,6 +183,14 @@ bool Statement::send(const Link& link, Millis patience) const {
   if (std::holds_alternative<ReleaseCall>(first)) {
     const auto nothing = [](Array&, const Key&, const ReleaseCall&) {};
     return holders<ReleaseCall>(rows, patience, std::nullopt, nothing).send(link, release_sql);
+  }
+  if (kind_ == kind_reopen) {
+    Parameters keys;
+    Array ids(Element::bytea, rows.size());
+    for (const Entry* row : rows) ids.add(row->call().key.id);
+    keys.add(static_cast<std::int32_t>(patience.count()));
+    keys.add(std::move(ids));
+    return keys.send(link, reopen_sql);
   }
   Parameters limit;
   limit.add(static_cast<std::int64_t>(std::get<SweepCall>(first).limit));
@@ -184,6 +208,8 @@ Statement::Outcome Statement::read(const PGresult* reply) {
     outcome.answered.push_back(std::move(*entries_.front().waiting));
   } else if (kind_ == kind_claim || kind_ == kind_former) {
     read_claims(reply, outcome);
+  } else if (kind_ == kind_ordered) {
+    read_ordered(reply, outcome);
   } else {
     read_holders(reply, outcome);
   }
@@ -225,6 +251,20 @@ void Statement::read_claims(const PGresult* reply, Outcome& outcome) {
   }
 }
 
+void Statement::read_ordered(const PGresult* reply, Outcome& outcome) {
+  const RowsById rows(reply);
+  for (Entry& entry : entries_) {
+    const std::optional<int> row = rows.find(id_of(entry));
+    if (!row) {
+      outcome.again.push_back(std::move(entry));
+      continue;
+    }
+    auto& request = std::get<ClaimCall>(entry.call().request);
+    request.answer = ordered_answer(reply, *row, entry.call().key, request);
+    outcome.answered.push_back(std::move(*entry.waiting));
+  }
+}
+
 void Statement::read_holders(const PGresult* reply, Outcome& outcome) {
   const RowsById rows(reply);
   const Error fenced{.code = Code::fenced, .detail = "the key is no longer held by this claim, or has ended"};
@@ -235,6 +275,8 @@ void Statement::read_holders(const PGresult* reply, Outcome& outcome) {
     const auto answer = [&](auto& request) {
       if constexpr (requires { request.fence; }) {
         request.answer = done ? Result<void>() : Result<void>(std::unexpected(fenced));
+      } else if constexpr (std::is_same_v<std::decay_t<decltype(request)>, ReopenCall>) {
+        request.answer = done;
       }
     };
     std::visit(answer, entry.call().request);

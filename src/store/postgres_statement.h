@@ -41,17 +41,22 @@ struct Entry {
 // The calls of one kind that wait to be sent, first come first.
 using Queue = std::deque<Entry>;
 
-// The kinds of calls, as in Call::request.
+// The kinds of calls, as in Call::request. Ordered claims, and those of a shard that their key has moved away from, are
+// kinds of their own, so that the others cost nothing more for them.
 inline constexpr std::size_t kind_claim = 0;
 inline constexpr std::size_t kind_renew = 1;
 inline constexpr std::size_t kind_complete = 2;
 inline constexpr std::size_t kind_release = 3;
 inline constexpr std::size_t kind_sweep = 4;
-inline constexpr std::size_t kind_former = 5;  // a claim, of a shard that the key has moved away from
-inline constexpr std::size_t kinds = 6;
+inline constexpr std::size_t kind_reopen = 5;
+inline constexpr std::size_t kind_ordered = 6;
+inline constexpr std::size_t kind_former = 7;
+inline constexpr std::size_t kinds = 8;
 inline std::size_t kind_of(const Call& call) {
   const auto* claim = std::get_if<ClaimCall>(&call.request);
-  return claim != nullptr && claim->former ? kind_former : call.request.index();
+  if (claim == nullptr) return call.request.index();
+  if (claim->terms.order != nullptr) return kind_ordered;
+  return claim->former ? kind_former : kind_claim;
 }
 
 void refuse(Call& call, const Error& error);
@@ -81,6 +86,7 @@ class Statement {
 
  private:
   void read_claims(const PGresult* reply, Outcome& outcome);
+  void read_ordered(const PGresult* reply, Outcome& outcome);
   void read_holders(const PGresult* reply, Outcome& outcome);
 
   std::size_t kind_;

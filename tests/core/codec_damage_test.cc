@@ -66,24 +66,24 @@ TEST(Codec, RefusesOtherVersions) {
   }
 }
 
-// Every value of the state byte but the four that exist is refused.
+// Every value of the state byte but the five that exist is refused.
 TEST(Codec, RefusesUnknownStates) {
   for (int state = 0; state < 256; ++state) {
-    if (state >= 1 && state <= 4) continue;
+    if (state >= 1 && state <= 5) continue;
     const std::string bytes = forged(example(State::unknown), state_at, state);
     expect_refused(bytes, example(State::unknown), "state is not known");
     EXPECT_FALSE(glance(bytes).has_value());
   }
 }
 
-// Flags must be known and fit the state: a response just when done, and what describes a response only beside one.
+// Flags must be known and fit the state: a response just when done, progress just in an object, and what describes a
+// response only beside one.
 TEST(Codec, RefusesFlagsThatDoNotFitTheState) {
   for (const Record& record : examples()) {
     const int written = encode(record)[flags_at];
     for (int flags = 0; flags < 256; ++flags) {
-      const bool describes_a_response = (flags & 1) != 0;
-      const bool possible =
-          flags < 8 && describes_a_response == (record.state == State::done) && (describes_a_response || flags == 0);
+      const bool done = record.state == State::done;
+      const bool possible = done ? flags < 8 && (flags & 1) != 0 : flags == (record.state == State::object ? 8 : 0);
       if (possible) continue;
       expect_refused(forged(record, flags_at, flags), record, "flags do not fit");
     }
@@ -96,8 +96,11 @@ TEST(Codec, RefusesFlagsThatDoNotFitTheState) {
 // The state must fit what follows it: a done record called running is not read as one without an answer.
 TEST(Codec, RefusesAStateThatDoesNotFitTheRest) {
   for (const Record& record : examples()) {
-    for (const State state : {State::running, State::done, State::unknown, State::released}) {
-      if ((state == State::done) == (record.state == State::done)) continue;
+    const auto kind = [](State state) {
+      return state == State::done || state == State::object ? state : State::running;
+    };
+    for (const State state : {State::running, State::done, State::unknown, State::released, State::object}) {
+      if (kind(state) == kind(record.state)) continue;
       expect_refused(forged(record, state_at, static_cast<int>(state)), record, "flags do not fit");
     }
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -51,7 +52,7 @@ SharedResponse any_response() {
 
 Record any_record() {
   Record record;
-  record.state = *rc::gen::element(State::running, State::done, State::unknown, State::released);
+  record.state = *rc::gen::element(State::running, State::done, State::unknown, State::released, State::object);
   record.key.id = *any_digest();
   record.key.scope = *rc::gen::container<ScopeDigest>(rc::gen::arbitrary<std::uint8_t>());
   record.key.space = *rc::gen::resize(static_cast<int>(space_bytes_max), rc::gen::arbitrary<std::string>());
@@ -61,6 +62,14 @@ Record any_record() {
   record.lease_until = any_time();
   record.expires_at = any_time();
   if (record.state == State::done) record.response = any_response();
+  if (record.state == State::object) {
+    Progress progress{.newest = *rc::gen::arbitrary<std::string>(),
+                      .stamp = *rc::gen::arbitrary<std::string>(),
+                      .event = *any_digest(),
+                      .fence = {.number = *rc::gen::arbitrary<std::uint64_t>(), .owner = 1},
+                      .company = *rc::gen::arbitrary<std::uint64_t>()};
+    record.progress = std::make_shared<const Progress>(std::move(progress));
+  }
   return record;
 }
 
@@ -158,18 +167,34 @@ constexpr std::string_view golden_done =
     "08004c6f636174696f6e050000002f76312f31"  // Location: /v1/1
     "08000000080000007b226964223a317d"  // body
     "f5d84ec5215cce6e";  // checksum
+constexpr std::string_view golden_object =
+    "534d4c0105080000"  // magic, version, state, flags
+    "03000000000000008877665544332211"  // fence
+    "0068e5cf8b01000030dde5cf8b01000000c40bd58b010000"  // claimed, leased until, expires
+    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"  // id
+    "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf"  // fingerprint
+    "404142434445464748494a4b4c4d4e4f"  // scope
+    "03617069"  // namespace
+    "7777777777777777777777777777777777777777777777777777777777777777"  // event
+    "05000000000000000600000000000000"  // fence of its claim
+    "0700000000000000"  // company
+    "0200343102003432"  // newest and last stamp
+    "9d6fe67ff8344d77";  // checksum
 // clang-format on
 
 TEST(Codec, WritesVersionOneAsItAlwaysHas) {
   EXPECT_EQ(hex(encode(example(State::running))), golden_running);
   EXPECT_EQ(hex(encode(example(State::done))), golden_done);
+  EXPECT_EQ(hex(encode(example(State::object))), golden_object);
 }
 
 // What version 1 wrote is read today: the comparison above alone would let reader and writer drift together.
 TEST(Codec, ReadsVersionOneAsItAlwaysHas) {
-  for (const State state : {State::running, State::done}) {
+  const std::pair<State, std::string_view> written[] = {
+      {State::running, golden_running}, {State::done, golden_done}, {State::object, golden_object}};
+  for (const auto& [state, bytes] : written) {
     const Record record = example(state);
-    const Result<Record> read = decode(unhex(state == State::done ? golden_done : golden_running), record.key.id);
+    const Result<Record> read = decode(unhex(bytes), record.key.id);
     ASSERT_TRUE(read.has_value()) << read.error().detail;
     EXPECT_EQ(*read, record);
   }

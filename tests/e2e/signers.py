@@ -38,10 +38,15 @@ def acme(secret, body, _at):
     return [("Acme-Signature", "a1:" + tag(secret, body, "sha512").hex())]
 
 
-def hubspot(secret, body, at):
-    text = b"POST" + b"https://hooks.example.com/hubspot" + body + b"%d" % (at * 1000)
+def hubspot(secret, body, at, path=b"/hubspot"):
+    text = b"POST" + b"https://hooks.example.com" + path + body + b"%d" % (at * 1000)
     return [("X-HubSpot-Request-Timestamp", str(at * 1000)),
             ("X-HubSpot-Signature-v3", base64.b64encode(tag(secret, text)).decode())]
+
+
+def hubspot_ordered(secret, body, at):
+    """Its signatures cover the address, and this is another one."""
+    return hubspot(secret, body, at, b"/ordered-batch")
 
 
 def okta(secret, _body, _at):
@@ -49,7 +54,8 @@ def okta(secret, _body, _at):
 
 
 SIGNERS = {"stripe": stripe, "github": github, "shopify": shopify, "slack": slack, "zoom": zoom,
-           "lemon-squeezy": lemon_squeezy, "acme": acme, "hubspot": hubspot, "okta": okta}
+           "lemon-squeezy": lemon_squeezy, "acme": acme, "hubspot": hubspot,
+           "hubspot-ordered": hubspot_ordered, "okta": okta}
 
 
 def sign(text, body):

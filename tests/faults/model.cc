@@ -37,6 +37,7 @@ char op_of(State state) {
     case State::released:
       return static_cast<char>(Op::release);
     case State::running:
+    case State::object:  // of ordered claims, which are not made here
       break;
   }
   return static_cast<char>(Op::claim);

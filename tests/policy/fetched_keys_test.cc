@@ -144,6 +144,33 @@ TEST(FetchedKeys, JudgeSns) {
   EXPECT_EQ(sns_verdict(Sent{.body = "{}"}), "missing");
 }
 
+// A subscription is confirmed only where SNS lives, whatever the request says.
+TEST(FetchedKeys, ConfirmSubscriptionsAtPinnedHostsOnly) {
+  const SignatureScheme scheme = test::builtin("aws-sns").schemes.front();
+  const auto address = [&](std::string_view type, std::string_view url) -> std::string {
+    Sent request{.body = R"({"Type":")" + std::string(type) + R"(","SubscribeURL":")" + std::string(url) + "\"}"};
+    const auto asked = confirmation_of(scheme, request.view());
+    return asked ? asked->url : "none";
+  };
+  const std::string good =
+      "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=arn:aws:sns:eu-west-1:1:t&Token=2336";
+  EXPECT_EQ(address("SubscriptionConfirmation", good), good);
+  EXPECT_EQ(address("Notification", good), "none");
+  EXPECT_EQ(address("UnsubscribeConfirmation", good), "none");
+  for (const std::string_view url :
+       {"https://evil.example/?Action=ConfirmSubscription&Token=1", "http://169.254.169.254/latest/meta-data", "",
+        "http://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&Token=1",
+        "https://sns.eu-west-1.amazonaws.com.evil.example/?Action=ConfirmSubscription&Token=1",
+        "https://sns.eu-west-1.amazonaws.com@evil.example/?Action=ConfirmSubscription&Token=1",
+        "https://sns.eu-west-1.amazonaws.com/?Action=DeleteTopic&TopicArn=x",
+        "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&a b", "file:///etc/passwd"}) {
+    EXPECT_EQ(address("SubscriptionConfirmation", url), "") << url;
+  }
+  const SignatureScheme other = test::builtin("stripe").schemes.front();
+  Sent request{.body = R"({"Type":"SubscriptionConfirmation"})"};
+  EXPECT_FALSE(confirmation_of(other, request.view()).has_value());
+}
+
 // ---- Plaid
 
 constexpr std::string_view plaid_keys = "https://production.plaid.com/webhook_verification_key/get";

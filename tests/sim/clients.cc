@@ -109,8 +109,8 @@ Task<void> Clients::visit(Process* process, std::shared_ptr<Visit> visit) {
   process->port().visited_by(visit);
   Action action = [this, process, visit](Fence fence) { return act(process, visit, fence); };
   Probe probe = [this, process, key = visit->key] { return ask(process, key); };
-  const Answer answer =
-      co_await process->once().run(plan.key, visit->fingerprint, plan.policy, std::move(action), std::move(probe));
+  const Answer answer = co_await process->once().run(plan.key, visit->fingerprint, plan.policy, std::move(action),
+                                                     std::move(probe), plan.order);
   if (process->dead()) co_return;
   open_.erase(visit->id);
   oracle_.told(*visit, answer);

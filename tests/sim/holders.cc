@@ -27,7 +27,7 @@ Task<void> Clients::hold(Process* process, int key) {
   const Plan plan = world_.plan(key);
   Port& port = process->port();
   const Time asked_at = world_.now();
-  const Terms terms = terms_of(plan.policy, world_.random.next());
+  const Terms terms = terms_of(plan.policy, world_.random.next(), plan.order);
   const Result<Claim> claim = co_await port.claim(plan.key, plan.right, terms);
   const auto* granted = claim ? std::get_if<Granted>(&*claim) : nullptr;
   const bool late = world_.now() - asked_at > plan.policy.lease / 3;  // a careful program does not act on such a grant

@@ -55,6 +55,7 @@ Result<void> SimLedger::commit(std::span<const Change> changes) {
 }
 
 void SimLedger::apply(std::span<const Change> changes, const Deeds& deeds) {
+  oracle_->judged(deeds);
   for (const Change& change : changes) {
     oracle_->changed(durable(change.id), change, deeds);
     if (change.replaced_expiry) index_.erase({.at = *change.replaced_expiry, .id = change.id});

@@ -80,7 +80,8 @@ class Oracle {
   [[nodiscard]] const std::string& verdict() const { return verdict_; }
   void expect(bool holds, int key, const char* promise);
 
-  // The ledger and the store.
+  // The ledger and the store. A batch is shown as a whole before its changes are.
+  void judged(const Deeds& deeds);
   void changed(const Record* before, const Change& change, const Deeds& deeds);
   void acknowledged(const Deed& deed);
 
@@ -118,6 +119,9 @@ class Oracle {
   };
 
   void walk(int key, std::optional<Record>& record, const Deed& deed);
+  void has_its_turn(int key, const Deed& claim, const std::map<int, Record>& records);
+  bool sibling_ran(int key, Time since);
+  void overtaken(const Visit& visit);
   void claimed(int key, const Record* before, const Deed& claim);
   void remember(Keeper& keeper, const Record& record, Time until);
   bool was(const std::map<Digest, Time> Keeper::* what, int key, const Fingerprint& fingerprint, Time since);

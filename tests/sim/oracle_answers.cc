@@ -118,6 +118,8 @@ void Oracle::told(Visit& visit, const Answer& answer) {
     expect(life != nullptr && life->fingerprint == visit.fingerprint, visit.key, "G4: another request gets no replay");
     const auto owner = owners_.find(replayed->fence.owner);  // it is his own claim: he adopted what a probe found
     finished = owner != owners_.end() && owner->second.lock().get() == &visit;
+  } else if (std::holds_alternative<Superseded>(answer)) {
+    overtaken(visit);
   } else {
     refused(visit, std::get<Refused>(answer));
   }
@@ -136,6 +138,26 @@ void Oracle::kept(const Visit& visit, const Response& response, const Life* life
   expect(owner != nonces_.end() && owner->second == visit.key, visit.key, "G9: no answer is told under another key");
 }
 
+void Oracle::overtaken(const Visit& visit) {
+  world_.note(visit.key, visit.process, "told: superseded", {}, visit.id);
+  ++world_.stats.superseded;
+  const auto newer_done = [&](int other) {
+    return world_.plan(visit.key).order->stamp < world_.plan(other).order->stamp &&
+           std::ranges::any_of(keeper(other).lives, [](const Life& life) { return life.done != nullptr; });
+  };
+  expect(std::ranges::any_of(world_.siblings(visit.key), newer_done), visit.key,
+         "order: an event is superseded only by a newer one that has completed");
+}
+
+// Whether another event of the object was alive since then.
+bool Oracle::sibling_ran(int key, Time since) {
+  return std::ranges::any_of(world_.siblings(key), [&](int other) {
+    const Plan& plan = world_.plan(other);
+    return was(&Keeper::running_until, other, plan.right, since) ||
+           was(&Keeper::running_until, other, plan.wrong, since);
+  });
+}
+
 void Oracle::refused(const Visit& visit, const Refused& refused) {
   const int key = visit.key;
   const Time since = visit.started_at;
@@ -148,6 +170,7 @@ void Oracle::refused(const Visit& visit, const Refused& refused) {
     case ProblemType::in_flight:
       world_.note(key, visit.process, "told: in-flight", {}, visit.id);
       ++world_.stats.in_flight;
+      if (sibling_ran(key, since)) break;
       expect(was(&Keeper::present_until, key, visit.fingerprint, since), key,
              "G4: another request is told key-reused even while the first is running");
       expect(was(&Keeper::running_until, key, visit.fingerprint, since), key, "in-flight is told only of a live claim");

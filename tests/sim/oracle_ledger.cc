@@ -5,6 +5,7 @@
 // promises and not from src/core/transition.cc: whatever succeeded must have been allowed, and what is stored in the
 // end must be what the calls that succeeded make of what was there before.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <variant>
 
@@ -75,8 +76,45 @@ void judge_said(Deed& deed, const Call& call) {
   }
 }
 
+// Order: what the calls of a batch make of the events of one object, one after the other.
+void Oracle::judged(const Deeds& deeds) {
+  std::map<int, Record> records;  // of ordered keys, as they are when the next call is judged
+  for (std::size_t i = 0; i < world_.setup.plans.size(); ++i) {
+    const Record* record = ledger_.durable(world_.setup.plans[i].key.id);
+    if (world_.setup.plans[i].order != nullptr && record != nullptr) records.emplace(static_cast<int>(i), *record);
+  }
+  for (const Deed& deed : deeds) {
+    const int key = world_.index_of(deed.id);
+    if (!deed.granted || key < 0 || world_.plan(key).order == nullptr) continue;
+    const auto found = records.find(key);
+    const bool own = found != records.end() && found->second.fence == deed.fence;
+    if (deed.kind == Deed::Kind::claim && !own) {
+      has_its_turn(key, deed, records);
+      records.insert_or_assign(key, claim_of(deed, world_.plan(key).key));
+    } else if (own && deed.kind == Deed::Kind::renew) {
+      found->second.lease_until = deed.at + deed.lease;
+    } else if (own && deed.kind != Deed::Kind::claim) {
+      found->second.state = end_of(deed.kind);
+    }
+  }
+}
+
+void Oracle::has_its_turn(int key, const Deed& claim, const std::map<int, Record>& records) {
+  ++world_.stats.ordered_claims;
+  for (const int other : world_.siblings(key)) {
+    const auto found = records.find(other);
+    if (found == records.end()) continue;
+    const Record& record = found->second;
+    expect(!live(record, claim.at), key, "order: events of one object run one at a time");
+    const bool newer = world_.plan(key).order->stamp < world_.plan(other).order->stamp;
+    const bool done = record.state == State::done && claim.at < gone_at(record);
+    expect(!newer || !done, key, "order: no event runs that is older than one that has completed");
+  }
+}
+
 void Oracle::changed(const Record* before, const Change& change, const Deeds& deeds) {
   const int key = world_.index_of(change.id);
+  if (key < 0) return;  // of an object: judged by what its events may do
   if (before != nullptr) remember(keeper(key), *before, world_.now());  // readers saw it until now
   std::optional<Record> record;
   if (before != nullptr) record = *before;

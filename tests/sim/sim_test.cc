@@ -104,7 +104,7 @@ TEST(Simulation, MeetsEveryFaultAndEveryAnswer) {
   for (const std::uint64_t count :
        {total.crashes, total.store_crashes, total.pauses, total.stalls, total.commit_faults, total.letter_faults,
         total.effects, total.probes, total.renewals, total.sweeps, total.ran, total.replays, total.reused,
-        total.in_flight, total.unknown, total.unavailable}) {
+        total.in_flight, total.unknown, total.unavailable, total.superseded, total.ordered_claims}) {
     EXPECT_GT(count, 50U);
   }
   EXPECT_GT(total.attempts, total.effects);

@@ -68,6 +68,17 @@ std::vector<Plan> draw_plans(Random& random) {
   return plans;
 }
 
+// In some worlds the keys are events of one or two objects. Drawn apart, so that worlds without order stay as they are.
+void draw_order(Random random, std::vector<Plan>& plans) {
+  if (!random.chance(4'000)) return;
+  const Key objects[] = {make_key("sim", "", "object-a").value(), make_key("sim", "", "object-b").value()};
+  for (Plan& plan : plans) {
+    if (random.chance(2'000)) continue;
+    const char stamp = static_cast<char>('1' + random.below(4));
+    plan.order = std::make_shared<const Order>(Order{.object = random.pick(objects), .stamp = {stamp}});
+  }
+}
+
 Setup draw_setup(Random& random) {
   Setup setup;
   setup.embedded = random.chance(4'000);
@@ -89,6 +100,7 @@ void Stats::operator+=(const Stats& other) {
   effects += other.effects, probes += other.probes, renewals += other.renewals, sweeps += other.sweeps;
   visits += other.visits, ran += other.ran, replays += other.replays, reused += other.reused;
   in_flight += other.in_flight, unknown += other.unknown, unavailable += other.unavailable, lives += other.lives;
+  superseded += other.superseded, ordered_claims += other.ordered_claims;
 }
 
 std::string Stats::text() const {
@@ -99,11 +111,13 @@ std::string Stats::text() const {
       << "  faults: " << crashes << " crashes, " << store_crashes << " store crashes, " << pauses << " pauses, "
       << stalls << " stalls, " << commit_faults << " commits, " << letter_faults << " letters\n"
       << "  told: " << ran << " ran, " << replays << " replays, " << reused << " key-reused, " << in_flight
-      << " in-flight, " << unknown << " outcome-unknown, " << unavailable << " store-unavailable";
+      << " in-flight, " << unknown << " outcome-unknown, " << unavailable << " store-unavailable, " << superseded
+      << " superseded of " << ordered_claims << " ordered claims";
   return out.str();
 }
 
 World::World(std::uint64_t seed) : random(seed), setup(draw_setup(random)) {
+  draw_order(Random(seed ^ 0x6f72646572ULL), setup.plans);
   for (std::size_t i = 0; i < setup.plans.size(); ++i) keys_[setup.plans[i].key.id] = static_cast<int>(i);
 }
 
@@ -122,6 +136,18 @@ void World::note(int key, std::uint64_t process, const char* what, Fence fence, 
 int World::index_of(const Digest& id) const {
   const auto found = keys_.find(id);
   return found == keys_.end() ? -1 : found->second;
+}
+
+std::vector<int> World::siblings(int key) const {
+  std::vector<int> found;
+  const SharedOrder& order = setup.plans[static_cast<std::size_t>(key)].order;
+  for (std::size_t i = 0; order != nullptr && i < setup.plans.size(); ++i) {
+    const SharedOrder& other = setup.plans[i].order;
+    if (static_cast<int>(i) != key && other != nullptr && other->object == order->object) {
+      found.push_back(static_cast<int>(i));
+    }
+  }
+  return found;
 }
 
 std::string World::story(int key, std::size_t lines) const {

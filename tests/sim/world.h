@@ -44,6 +44,7 @@ struct Plan {
   Fingerprint right;
   Fingerprint wrong;
   Policy policy;
+  SharedOrder order = nullptr;  // of events of one object
 };
 
 struct Setup {
@@ -60,6 +61,7 @@ struct Stats {
   std::uint64_t steps = 0, seeds = 0, batches = 0, crashes = 0, pauses = 0, stalls = 0, store_crashes = 0;
   std::uint64_t commit_faults = 0, letter_faults = 0, attempts = 0, effects = 0, probes = 0, renewals = 0, sweeps = 0;
   std::uint64_t visits = 0, ran = 0, replays = 0, reused = 0, in_flight = 0, unknown = 0, unavailable = 0, lives = 0;
+  std::uint64_t superseded = 0, ordered_claims = 0;
 
   void operator+=(const Stats& other);
   [[nodiscard]] std::string text() const;
@@ -96,6 +98,8 @@ class World {
 
   void note(int key, std::uint64_t process, const char* what, Fence fence = {}, std::uint64_t detail = 0);
   [[nodiscard]] int index_of(const Digest& id) const;
+  // The other events of its object; none if it is not ordered.
+  [[nodiscard]] std::vector<int> siblings(int key) const;
   [[nodiscard]] Plan& plan(int key) { return setup.plans[static_cast<std::size_t>(key)]; }
   // The last events of a key, as lines.
   [[nodiscard]] std::string story(int key, std::size_t lines) const;

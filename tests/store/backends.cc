@@ -59,7 +59,9 @@ class Folder : public Place {
 // The database of the program's own server, emptied.
 class Database : public Place {
  public:
-  explicit Database(std::string url) : url_(std::move(url)) { PostgresServer::shared().run("TRUNCATE semel.keys"); }
+  explicit Database(std::string url) : url_(std::move(url)) {
+    PostgresServer::shared().run("TRUNCATE semel.keys, semel.objects");
+  }
 
   std::unique_ptr<Store> open(Clock& clock) override {
     PostgresOptions options;

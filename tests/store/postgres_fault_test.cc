@@ -72,7 +72,7 @@ TEST_F(PostgresFault, OutcomeWaitsForTheServerToComeBack) {
 // that the claim is ours, after it was written again, and there is no second attempt.
 TEST_F(PostgresFault, ClaimWhoseCommitWasNotHeardOfIsFoundByItsOwner) {
   PostgresServer& server = PostgresServer::shared();
-  server.run("TRUNCATE semel.keys");
+  server.run("TRUNCATE semel.keys, semel.objects");
   Relay relay(server.folder(), 7'001, (server.folder() / ".s.PGSQL.5432").string());
   open(server.url() + "&port=7001", Millis{10'000}, 1);
   for (std::uint64_t i = 1; i <= 100; ++i) {
@@ -97,7 +97,7 @@ TEST_F(PostgresFault, ClaimWhoseCommitWasNotHeardOfIsFoundByItsOwner) {
 // The same for a completion: repeating it keeps the first response and says that it is there.
 TEST_F(PostgresFault, CompletionWhoseCommitWasNotHeardOfIsRepeated) {
   PostgresServer& server = PostgresServer::shared();
-  server.run("TRUNCATE semel.keys");
+  server.run("TRUNCATE semel.keys, semel.objects");
   Relay relay(server.folder(), 7'002, (server.folder() / ".s.PGSQL.5432").string());
   open(server.url() + "&port=7002", Millis{10'000}, 1);
   const Fence fence = take(key_of(1), 1);
@@ -116,7 +116,7 @@ TEST_F(PostgresFault, CompletionWhoseCommitWasNotHeardOfIsRepeated) {
 // A network that swallows every answer: the call ends in its time, and nobody is told that it failed for good.
 TEST_F(PostgresFault, CallEndsInItsTimeWhenNoAnswerComes) {
   PostgresServer& server = PostgresServer::shared();
-  server.run("TRUNCATE semel.keys");
+  server.run("TRUNCATE semel.keys, semel.objects");
   Relay relay(server.folder(), 7'003, (server.folder() / ".s.PGSQL.5432").string());
   open(server.url() + "&port=7003", Millis{400}, 2);
   take(key_of(1), 1);

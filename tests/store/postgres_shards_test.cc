@@ -28,7 +28,7 @@ TEST(Rendezvous, MovesOnlyWhatTheNewShardTakes) {
   const std::vector<std::string> four{"a", "b", "c", "d"};
   std::array<int, 4> count{};
   for (std::uint64_t i = 0; i < 4'000; ++i) {
-    const Digest id = make_key("space", "", std::to_string(i))->id;
+    const Key id = *make_key("space", "", std::to_string(i));
     const std::size_t home = postgres::shard_of(id, three);
     EXPECT_EQ(turned[postgres::shard_of(id, turned)], three[home]);
     const std::size_t later = postgres::shard_of(id, four);
@@ -80,6 +80,40 @@ TEST_F(PostgresShards, KeysAreSharedOutAndFoundAgain) {
   EXPECT_EQ(*run(context_, store_->sweep(100)), 40U);
 }
 
+// Events of one object live with it in one shard, whatever their own ids, so that they can be judged together.
+TEST_F(PostgresShards, AnObjectAndItsEventsLiveTogether) {
+  const std::string one = server_.fresh_database();
+  const std::string two = server_.fresh_database();
+  ASSERT_TRUE(join_postgres_shards(*clock_, {one, two}));
+  auto opened = try_open_all({one, two});
+  ASSERT_TRUE(opened) << opened.error().detail;
+  store_ = *std::move(opened);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    Order order{.object = key_of(1'000 + i), .stamp = "5"};
+    order.object.home = i + 1;
+    Terms terms{.lapsed = Lapsed::taken_over, .owner = i + 1};
+    const auto claim_at = [&](std::uint64_t number, const char* stamp) {
+      Key key = key_of(number);
+      key.home = order.object.home;
+      order.stamp = stamp;
+      terms.order = std::make_shared<const Order>(order);
+      return run(context_, store_->claim(key, fingerprint_of(1), terms));
+    };
+    Key newer = key_of(100 * (i + 1));
+    newer.home = order.object.home;
+    const Result<Claim> granted = claim_at(100 * (i + 1), "5");
+    ASSERT_EQ(said(granted), "ok");
+    terms.owner += 1'000;
+    EXPECT_TRUE(std::holds_alternative<Busy>(*claim_at(100 * (i + 1) + 1, "6")));
+    ASSERT_EQ(said(run(context_, store_->complete(newer, std::get<Granted>(*granted).fence, answer_of("x")))), "ok");
+    EXPECT_TRUE(std::holds_alternative<Superseded>(*claim_at(100 * (i + 1) + 2, "4")));
+    EXPECT_TRUE(std::holds_alternative<Granted>(*claim_at(100 * (i + 1) + 3, "5")));
+  }
+  for (const std::string& url : {one, two}) {
+    EXPECT_GT(std::stoi(server_.run("SELECT count(*) FROM semel.objects", database_of(url))), 3);
+  }
+}
+
 // A set other than the one that was recorded is refused, and cannot be recorded while there are keys it would not find.
 TEST_F(PostgresShards, AnotherSetIsRefused) {
   const std::string one = server_.fresh_database();
@@ -120,6 +154,28 @@ TEST_F(PostgresShards, KeysThatWouldNotBeFoundKeepTheSetAsItIs) {
   ASSERT_TRUE(soon([&] { return join_postgres_shards(*clock_, {one, two}).has_value(); }));
   const auto left_out = join_postgres_shards(*clock_, {one});
   ASSERT_FALSE(left_out);
+}
+
+// How far the events of an object have come is known in one place, so the set stays as it is while that is remembered.
+TEST_F(PostgresShards, OrderedObjectsKeepTheSetAsItIs) {
+  const std::string one = server_.fresh_database();
+  const std::string two = server_.fresh_database();
+  open(one);
+  Order order{.object = key_of(1'000), .stamp = "5"};
+  order.object.home = 7;
+  Key key = key_of(1);
+  key.home = order.object.home;
+  const Terms terms{.owner = 1, .order = std::make_shared<const Order>(order)};
+  ASSERT_EQ(said(run(context_, store_->claim(key, fingerprint_of(1), terms))), "ok");
+  store_.reset();
+  Result<void> joined;
+  ASSERT_TRUE(soon([&] {
+    joined = join_postgres_shards(*clock_, {one, two});
+    return !joined && joined.error().detail.find("stop it first") == std::string::npos;
+  }));
+  EXPECT_NE(joined.error().detail.find("semel.objects"), std::string::npos) << joined.error().detail;
+  server_.run("UPDATE semel.objects SET expires_at = now()", database_of(one));
+  EXPECT_TRUE(join_postgres_shards(*clock_, {one, two}));
 }
 
 // A gateway that lost its connections while the set was changed does not go on by the old one.

@@ -22,7 +22,7 @@ namespace {
 
 class PostgresStoreTest : public PostgresTest {
  protected:
-  PostgresStoreTest() { server_.run("TRUNCATE semel.keys"); }
+  PostgresStoreTest() { server_.run("TRUNCATE semel.keys, semel.objects"); }
 
   std::uint64_t number(const std::string& sql) { return std::stoull(server_.run(sql)); }
 
