@@ -183,7 +183,7 @@ void measure(Store& store, std::size_t callers, Seconds span, const char* separa
 
 int soak(const std::vector<std::string>& args) {
   const std::unique_ptr<Clock> clock = make_system_clock();
-  const PostgresOptions options{.urls = {args[1]}, .time_max = Millis{60'000}};
+  const PostgresOptions options{.urls = {args[1]}, .time_max = Millis{600'000}};
   const std::unique_ptr<Store> store = need(open_postgres_store(*clock, options));
   Soak soak{.store = *store,
             .response = typical_response(),
@@ -195,7 +195,7 @@ int soak(const std::vector<std::string>& args) {
   const auto rethrow = [](const std::exception_ptr& error) {
     if (error) std::rethrow_exception(error);
   };
-  for (int i = 0; i < 64; ++i) boost::asio::co_spawn(context.get_executor(), soaker(&soak, &keys), rethrow);
+  for (int i = 0; i < 256; ++i) boost::asio::co_spawn(context.get_executor(), soaker(&soak, &keys), rethrow);
   boost::asio::co_spawn(context.get_executor(), sweeper(&soak), rethrow);
   context.run();
   return 0;

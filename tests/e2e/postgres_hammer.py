@@ -5,6 +5,7 @@ nginx hands every request to the gateway whose turn it is, so the 25 duplicates 
 of its own; after each, the API behind has acted once for every key. Skipped (77) without nginx.
 """
 import argparse
+import collections
 import json
 import pathlib
 import shutil
@@ -52,6 +53,7 @@ def run(options, folder, keep):
     balancer = subprocess.Popen(["nginx", "-e", folder / "error.log", "-c", folder / "conf"])
     keep(balancer.terminate)
     time.sleep(1)
+    total = collections.Counter()
     for number in range(options.rounds):
         started = time.monotonic()
         done = subprocess.run([options.binary, "hammer", f"http://127.0.0.1:{port}/v1/payments", "--keys", str(options.keys),
@@ -60,13 +62,17 @@ def run(options, folder, keep):
         if done.returncode != 0:
             print(done.stdout + done.stderr)
             return 1
-        effects = json.loads(done.stdout)["effects"]
+        result = json.loads(done.stdout)
+        effects, counts = result["effects"], result["counts"]
+        total.update(counts)
         twice = server.run("SELECT count(*) FROM semel.keys WHERE fence > 1")
         shares = [node.metrics()[1]["semel_store_batch_writes_count"] for node in nodes]
         print(f"round {number + 1}: {options.keys} keys x 25, {effects['after'] - effects['before']} effects, {twice} claimed twice, "
               f"commits by each gateway so far {shares[0]:.0f} and {shares[1]:.0f}, {time.monotonic() - started:.1f} s", flush=True)
-        if effects["after"] - effects["before"] != options.keys:
+        if effects["after"] - effects["before"] != options.keys or twice != "0":
             return 1
+    for what, times in total.items():
+        print(f"  {times:8}  {what}")
     return 0
 
 
