@@ -18,6 +18,7 @@
 #include <semel/fingerprint.h>
 #include <semel/once.h>
 #include <semel/problem.h>
+#include <semel/result.h>
 #include <semel/store.h>
 
 namespace semel {
@@ -48,5 +49,8 @@ using Decision = std::variant<Run, Replay, Wait, Ask, Reject>;
 Terms terms_of(const Policy& policy, std::uint64_t owner);
 
 Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy& policy);
+
+// What a caller is told when the store could not say.
+Refused refused_by(const Error& error);
 
 }  // namespace semel

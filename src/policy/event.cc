@@ -93,4 +93,10 @@ EventLabels describe_event(const Provider& provider, const RequestView& request)
   return {.type = label(provider.event.type, request), .object = label(provider.event.object, request)};
 }
 
+Response acknowledgement_reply(const Acknowledgement& ack) {
+  Response response{.status = ack.status, .fields = {}, .body = ack.body};
+  if (!ack.body.empty()) response.fields.push_back({.name = "Content-Type", .value = "text/plain"});
+  return response;
+}
+
 }  // namespace semel
