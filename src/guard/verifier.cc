@@ -90,6 +90,7 @@ Result<WebhookVerifier> WebhookVerifier::make(std::string_view provider, const s
   auto impl = std::make_shared<Impl>();
   impl->provider = *std::move(found);
   std::vector<Secret> held;
+  held.reserve(secrets.size());
   for (const std::string& secret : secrets) held.emplace_back(secret);
   impl->lock = make_lock(impl->provider, held, options.public_url, options.tolerance);
   impl->verify_token = Secret(options.verify_token);

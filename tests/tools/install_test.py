@@ -3,11 +3,12 @@
 
 Installs BUILD under a temporary prefix, then, against nothing else: builds and runs tests/tools/consumer by find_package
 and by pkg-config, asks for components that are there and for one that is not, compiles every public header alone, looks
-at what each drags in, and looks for symbols of ours in a shared library that links the static one.
+at what each drags in and what the first of them costs, and looks for symbols of ours in a shared library that links the static one.
 """
 import concurrent.futures
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ SAID = {"consumer": "granted 1, then held\n", "with_embedded": "embedded is link
 PARTS = {"consumer": "semel", "with_embedded": "semel-embedded", "with_postgres": "semel-postgres",
          "with_guard": "semel-guard"}
 
+COMPILE_SECONDS_MAX = 2.0
 # What a header drags in only if it is the adapter for it.
 HEAVY = {"rocksdb/": (), "libpq-fe.h": ("pqxx_transaction.h",), "pqxx": ("pqxx_transaction.h",),
          "boost/beast/": ("beast.h",), "httplib.h": ("httplib.h",), "boost/json": (), "fmt/": (), "openssl/": (
@@ -51,8 +53,8 @@ def check_find_package(prefix, folder, definitions):
             expect(program, run(out / program))
     only = folder / "only"
     run(*configure, "-B", only, "-DPARTS=guard")
-    targets = run("cmake", "--build", only, "--target", "help")
-    if "with_guard" not in targets or "with_embedded" in targets:
+    targets = (only / "build.ninja").read_text(encoding="utf-8")
+    if "with_guard.cc" not in targets or "with_embedded.cc" in targets:
         sys.exit("COMPONENTS guard gave other components than that one")
     none = attempt(*configure, "-B", folder / "none", "-DPARTS=redis")
     if none.returncode == 0 or "redis" not in none.stdout:
@@ -96,6 +98,25 @@ def check_headers(prefix, folder, compiler, flags):
         sys.exit("\n".join(trouble) or "where are the headers?")
 
 
+def check_compile_time(prefix, folder, compiler, flags):
+    """semel/once.h alone costs little beyond Asio itself, in CPU time, so that the neighbours do not matter."""
+    def seconds(includes):
+        source = folder / "cost.cc"
+        source.write_text("".join(f"#include <{name}>\n" for name in includes), encoding="utf-8")
+        times = []
+        for _ in range(2):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            run(compiler, "-std=c++23", *flags, f"-I{prefix / 'include'}", "-c", source, "-o", os.devnull)
+            times.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+        return min(times)
+
+    asio = seconds(["boost/asio/awaitable.hpp", "boost/asio/io_context.hpp"])
+    once = seconds(["semel/once.h"])
+    print(f"semel/once.h alone: {once:.2f} s, Asio alone: {asio:.2f} s")
+    if once - asio > COMPILE_SECONDS_MAX:
+        sys.exit(f"semel/once.h takes {once - asio:.2f} s beyond Asio; {COMPILE_SECONDS_MAX} s is the promise")
+
+
 def check_symbols(library):
     ours = [line for line in run("nm", "-DC", "--defined-only", library).splitlines() if " semel::" in line]
     # Inline functions and templates of our headers are compiled by the plugin itself, as visible as it says.
@@ -117,6 +138,7 @@ def main(build, *definitions):
         prefix = folder / "prefix"
         run("cmake", "--install", build, "--prefix", prefix)
         check_headers(prefix, folder, compiler, flags)
+        check_compile_time(prefix, folder, compiler[-1], flags)
         out = check_find_package(prefix, folder, definitions)
         check_symbols(out / "libplugin.so")
         check_pkg_config(prefix, folder, compiler, flags)
