@@ -20,6 +20,7 @@
 #include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/problem.h>
+#include <semel/response.h>
 
 namespace semel {
 namespace {

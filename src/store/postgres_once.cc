@@ -1,11 +1,14 @@
 // once() in one transaction of a libpq connection: what is committed is everything, what is not is nothing.
+#include <cstddef>
+#include <cstdint>
+#include <expected>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <libpq-fe.h>
+#include <postgres_ext.h>
 
 #include "core/decision.h"
 #include "store/postgres_failure.h"
@@ -17,6 +20,7 @@
 #include <semel/postgres_transaction.h>
 #include <semel/response.h>
 #include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace postgres {
@@ -57,7 +61,9 @@ SqlSession::Rows LibpqSession::run(const std::string& sql, const std::vector<std
 }
 
 void LibpqSession::roll_back() {
-  if (!idle()) (void)run("ROLLBACK", {});  // where it cannot be said, the connection is lost, and so is the transaction
+  if (idle()) return;
+  PQclear(
+      PQexec(connection_, "ROLLBACK"));  // where it cannot be said, the connection is lost, and so is the transaction
 }
 
 }  // namespace postgres

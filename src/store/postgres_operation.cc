@@ -18,6 +18,7 @@
 #include <semel/postgres_transaction.h>
 #include <semel/response.h>
 #include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel {
 namespace {
