@@ -137,7 +137,12 @@ run_proof() {
   [ -x tests/faults/run ] || not_yet proof "tests/faults/run"
   ensure_packages
   build dev
-  tests/faults/run "$@"
+  if [ "${1:-}" = library ]; then
+    shift
+    tests/recipes/run "$@"
+  else
+    tests/faults/run "$@"
+  fi
 }
 
 run_fuzz() {

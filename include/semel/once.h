@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include <semel/async.h>
@@ -43,6 +44,19 @@ struct Outcome {
   Verdict verdict = Verdict::unknown;
   SharedResponse response;  // required for keep; without one, unknown answers with outcome-unknown
 };
+
+// What an action says most: it is done, or failed for good, and this is the answer from now on;
+inline Outcome kept(Response response) {
+  return {.verdict = Verdict::keep, .response = std::make_shared<const Response>(std::move(response))};
+}
+// it failed and changed nothing, this caller hears so, and a retry may run;
+inline Outcome released(Response response) {
+  return {.verdict = Verdict::release, .response = std::make_shared<const Response>(std::move(response))};
+}
+// it does not know.
+inline Outcome unknown() {
+  return {};
+}
 
 // Runs at most once at a time per key. An exception that leaves it counts as Verdict::unknown.
 using Action = std::move_only_function<Task<Outcome>(Fence)>;

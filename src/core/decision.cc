@@ -10,6 +10,7 @@
 #include <semel/fingerprint.h>
 #include <semel/once.h>
 #include <semel/problem.h>
+#include <semel/result.h>
 #include <semel/store.h>
 
 namespace semel {
@@ -76,6 +77,13 @@ Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy
   }
   check(false, "a released record holds no key");
   return reject(ProblemType::record_corrupt);
+}
+
+Refused refused_by(const Error& error) {
+  const bool damaged = error.code == Code::corrupt;
+  return {.problem = problem(damaged ? ProblemType::record_corrupt : ProblemType::store_unavailable),
+          .retry_after = damaged ? Millis{0} : retry_after_min,
+          .detail = error.detail};
 }
 
 }  // namespace semel

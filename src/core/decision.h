@@ -23,6 +23,7 @@
 #include <semel/key.h>
 #include <semel/once.h>
 #include <semel/problem.h>
+#include <semel/result.h>
 #include <semel/store.h>
 
 namespace semel {
@@ -54,5 +55,8 @@ using Decision = std::variant<Run, Replay, Wait, Ask, Reject, Superseded>;
 Terms terms_of(const Policy& policy, std::uint64_t owner, SharedOrder order = nullptr);
 
 Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy& policy);
+
+// What a caller is told when the store could not say.
+Refused refused_by(const Error& error);
 
 }  // namespace semel

@@ -205,10 +205,7 @@ bool Exchange::acknowledges(std::uint16_t status) const {
 }
 
 SharedResponse Exchange::acknowledgement() const {
-  const Acknowledgement& ack = *webhook_->rules.ack;
-  Response response{.status = ack.status, .fields = {}, .body = ack.body};
-  if (!ack.body.empty()) response.fields.push_back({.name = "Content-Type", .value = "text/plain"});
-  return std::make_shared<const Response>(std::move(response));
+  return std::make_shared<const Response>(acknowledgement_reply(*webhook_->rules.ack));
 }
 
 }  // namespace semel

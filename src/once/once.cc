@@ -36,7 +36,7 @@ namespace asio = boost::asio;
 constexpr int claim_tries = 3;      // a repeated claim finds out what became of the first
 constexpr int finish_tries = 5;     // an outcome is worth more patience than a claim
 constexpr Millis finish_pause{50};  // doubled after each try
-constexpr Millis retry_after_store{1'000};
+constexpr Millis retry_after_usual{1'000};
 constexpr Millis look_again{1'000};  // where the key may end in another process, and word of it may be lost
 constexpr std::uint16_t status_bad_gateway = 502;
 constexpr std::uint16_t status_no_content = 204;
@@ -48,13 +48,6 @@ std::uint64_t scrambled(std::uint64_t value) {
   return value ^ (value >> 31U);
 }
 
-Refused refused_by_store(const Error& error) {
-  const bool damaged = error.code == Code::corrupt;
-  return {.problem = problem(damaged ? ProblemType::record_corrupt : ProblemType::store_unavailable),
-          .retry_after = damaged ? Millis{0} : retry_after_store,
-          .detail = error.detail};
-}
-
 // For the caller whose own attempt ended so: bytes may have gone out, and nobody knows what they did.
 Refused outcome_unknown(const Policy& policy, std::string detail) {
   Refused refused{
@@ -62,7 +55,7 @@ Refused outcome_unknown(const Policy& policy, std::string detail) {
   refused.problem.status = status_bad_gateway;
   if (policy.on_unknown != OnUnknown::hold) {
     refused.problem.retry = Retry::same_key;
-    refused.retry_after = retry_after_store;
+    refused.retry_after = retry_after_usual;
   }
   return refused;
 }
@@ -75,7 +68,7 @@ Refused still_unknown(const Policy& policy, std::string detail) {
 }
 
 Refused still_in_flight() {
-  return {.problem = problem(ProblemType::in_flight), .retry_after = retry_after_store, .detail = {}};
+  return {.problem = problem(ProblemType::in_flight), .retry_after = retry_after_usual, .detail = {}};
 }
 
 SharedResponse no_content() {
@@ -144,14 +137,14 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     std::unique_ptr<Waiters::Place> place;
     if (policy.in_flight == InFlight::wait) place = waiters_.enter(other.value_or(key), executor);
     const Result<Claim> claimed = co_await claim(key, fingerprint, terms);
-    if (!claimed) co_return refused_by_store(claimed.error());
+    if (!claimed) co_return refused_by(claimed.error());
     const Decision decision = decide(*claimed, fingerprint, policy);
 
     if (const auto* go = std::get_if<Run>(&decision)) {
       place.reset();
       if (found.verdict == Verdict::keep) co_return co_await adopt(std::move(key), *go, policy, std::move(found));
       const Result<void> fresh = co_await confirm(key, go->fence, policy.lease, asked_at);
-      if (!fresh) co_return refused_by_store(fresh.error());
+      if (!fresh) co_return refused_by(fresh.error());
       co_return co_await perform(std::move(key), *go, policy, std::move(action));
     }
     if (const auto* replay = std::get_if<Replay>(&decision)) {

@@ -22,6 +22,7 @@
 #include "policy/units.h"
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
+#include <semel/http_request.h>
 #include <semel/once.h>
 #include <semel/result.h>
 
@@ -105,7 +106,6 @@ struct UpstreamConfig {
   std::string ca;
 };
 
-enum class KeyMode : std::uint8_t { required, optional, off };
 enum class Mode : std::uint8_t { enforce, observe };
 enum class OnStoreDown : std::uint8_t { refuse, forward };
 

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "core/check.h"
 #include "policy/ascii.h"
 #include "policy/authenticate.h"
 #include "policy/config.h"
@@ -172,15 +171,6 @@ void check_webhook(TableReader& table, const Webhook& webhook) {
   if (webhook.policy.on_unknown == OnUnknown::hold && table.good("on_unknown")) {
     table.warn("on_unknown", "on_unknown = \"hold\": an event whose delivery was cut off waits for an operator");
   }
-}
-
-// Only a success is kept; whatever else the handler says, the event comes again.
-KeepRules keep_successes() {
-  KeepRules rules;
-  for (const std::string_view statuses : {"3xx", "4xx"}) {
-    check(rules.set(statuses, Verdict::release).has_value(), "these are classes of statuses");
-  }
-  return rules;
 }
 
 }  // namespace

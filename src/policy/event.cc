@@ -23,6 +23,7 @@
 #include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/problem.h>
+#include <semel/response.h>
 #include <semel/store.h>
 
 namespace semel {
@@ -120,6 +121,12 @@ Identified identify_event(const Provider& provider, const EventPlace& place, boo
 
 EventLabels describe_event(const Provider& provider, const RequestView& request) {
   return {.type = label(provider.event.type, request), .object = label(provider.event.object, request)};
+}
+
+Response acknowledgement_reply(const Acknowledgement& ack) {
+  Response response{.status = ack.status, .fields = {}, .body = ack.body};
+  if (!ack.body.empty()) response.fields.push_back({.name = "Content-Type", .value = "text/plain"});
+  return response;
 }
 
 }  // namespace semel

@@ -13,6 +13,7 @@
 #include "policy/identify.h"
 #include "policy/provider.h"
 #include "policy/request_view.h"
+#include <semel/response.h>
 
 namespace semel {
 
@@ -33,5 +34,8 @@ struct EventLabels {
   std::string object;
 };
 EventLabels describe_event(const Provider& provider, const RequestView& request);
+
+// What the sender wants to hear instead of what the handler said.
+Response acknowledgement_reply(const Acknowledgement& ack);
 
 }  // namespace semel

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "core/check.h"
 #include "core/field_view.h"
 #include "policy/ascii.h"
 #include "policy/fault.h"
@@ -88,6 +89,14 @@ std::optional<Verdict> KeepRules::find(std::uint16_t status) const {
   }
   const std::size_t by_class = status / 100U;
   return by_class < classes_.size() ? classes_.at(by_class) : std::nullopt;
+}
+
+KeepRules keep_successes() {
+  KeepRules rules;
+  for (const std::string_view statuses : {"3xx", "4xx"}) {
+    check(rules.set(statuses, Verdict::release).has_value(), "these are classes of statuses");
+  }
+  return rules;
 }
 
 Judgement judge(std::uint16_t status, std::span<const FieldView> fields, const KeepRules& rules) {

@@ -42,6 +42,9 @@ class KeepRules {
   std::vector<std::pair<std::uint16_t, Verdict>> statuses_;
 };
 
+// Of webhooks: only a success is kept; whatever else the handler says, the event comes again.
+KeepRules keep_successes();
+
 struct Judgement {
   Verdict verdict = Verdict::unknown;
   bool bad_outcome_field =

@@ -95,8 +95,9 @@ def check_message(message, block, name):
 class Client:
     """One connection, and what was sent on it."""
 
-    def __init__(self, address, automatic):
+    def __init__(self, address, automatic, frame_all):
         self.address = address
+        self.frame_all = frame_all  # `Content-Length: 0` where there is no body
         self.automatic = automatic  # fields that a request gets unless it has them
         self.wire = None
         self.last = None
@@ -130,6 +131,8 @@ class Client:
         data = script.body_bytes(body, name)
         for sign in [value for field, value in out if field == "sign"]:
             out = without(out, {"sign"}) + [pair for pair in signers.sign(sign, data) if pair[0].lower() not in given]
+        if data is None and self.frame_all and not start.startswith(("GET ", "HEAD ", "OPTIONS ")):
+            data = b""
         if data is not None and not given & {"content-length", "transfer-encoding"}:
             out.append(("Content-Length", str(len(data))))
         if data is not None and ("Transfer-Encoding", "chunked") in fields:
@@ -168,7 +171,8 @@ class Client:
 
 
 class Player:
-    def __init__(self, scenario, address, admin, stage):
+    def __init__(self, scenario, address, admin, stage, frame_all=False):
+        self.frame_all = frame_all
         self.scenario = scenario
         self.name = scenario.name
         self.address = address
@@ -212,7 +216,7 @@ class Player:
             automatic = [("Host", "semel.test")]
             if not of_admin:
                 automatic += [(staging.FIELD, self.name), ("Authorization", f"Bearer {self.name}")]
-            self.clients[who] = Client(self.admin if of_admin else self.address, automatic)
+            self.clients[who] = Client(self.admin if of_admin else self.address, automatic, self.frame_all)
         return self.clients[who]
 
     # ---- the client's side

@@ -4,6 +4,9 @@
 Plays every scenario of tests/scenarios (script.py says how they are written), many at a time, on one gateway per
 configuration. Prints `N passed, M failed` and exits 0 only if all passed.
 
+--left-out FILE names scenarios that are not for the program, by file name or by title, one a line; a line that names
+nothing is a mistake.
+
 A gateway that runs already is tested with --address HOST:PORT, --admin HOST:PORT and --stage PORT, the port of the
 loopback at which it expects its upstream; give the files whose configuration it has.
 """
@@ -23,10 +26,10 @@ import stage as staging
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "scenarios"
 
 
-def play(scenario, address, admin, stage):
+def play(scenario, address, admin, stage, options):
     """What went wrong, or nothing."""
     try:
-        player.Player(scenario, address, admin, stage).play()
+        player.Player(scenario, address, admin, stage, options.frame_all).play()
         return ""
     except player.Mismatch as mismatch:
         return str(mismatch)
@@ -34,9 +37,9 @@ def play(scenario, address, admin, stage):
         return f"{scenario.file}:{scenario.line}: {type(error).__name__}: {error}"
 
 
-def play_all(scenarios, address, admin, stage, jobs):
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(lambda scenario: play(scenario, address, admin, stage), scenarios))
+def play_all(scenarios, address, admin, stage, options):
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        return list(pool.map(lambda scenario: play(scenario, address, admin, stage, options), scenarios))
 
 
 def play_config(config, scenarios, options):
@@ -49,7 +52,7 @@ def play_config(config, scenarios, options):
     semel = gateway.Gateway(options.binary, text, scenarios=str(FOLDER), upstream="%s:%d" % stage.address, dead="%s:%d" % dead.address)
     try:
         semel.start()
-        troubles = play_all(scenarios, semel.address, semel.admin, stage, options.jobs)
+        troubles = play_all(scenarios, semel.address, semel.admin, stage, options)
         code = semel.stop()
         if code != 0:
             troubles[-1] += f"\nafter all scenarios of {config}.toml semel ended with {code}:\n{semel.stderr()}"
@@ -64,6 +67,16 @@ def play_config(config, scenarios, options):
             server.close()
 
 
+def leave_out(scenarios, path):
+    """Without those that the file names."""
+    lines = {line.strip() for line in path.read_text(encoding="utf-8").splitlines()}
+    names = {line for line in lines if line and not line.startswith("#")}
+    unknown = names - {scenario.title for scenario in scenarios} - {scenario.file for scenario in scenarios}
+    if unknown:
+        raise SystemExit(f"{path.name} names no scenario: {sorted(unknown)}")
+    return [scenario for scenario in scenarios if scenario.title not in names and scenario.file not in names]
+
+
 def address_of(text):
     host, _, port = text.rpartition(":")
     return (host or gateway.HOST, int(port))
@@ -76,6 +89,9 @@ def main():
     parser.add_argument("--only", default="", help="scenarios with this in their title")
     parser.add_argument("--jobs", type=int, default=16)
     parser.add_argument("--postgres", action="store_true", help="keep the keys on a PostgreSQL server of our own")
+    parser.add_argument("--frame-all", action="store_true",
+                        help="send Content-Length: 0 with every POST without a body: cpp-httplib waits for one otherwise")
+    parser.add_argument("--left-out", type=pathlib.Path, help="a file that names scenarios that are not for this program")
     parser.add_argument("--address", type=address_of)
     parser.add_argument("--admin", type=address_of)
     parser.add_argument("--stage", type=int)
@@ -87,6 +103,8 @@ def main():
     scenarios = []
     for path in options.files or sorted(FOLDER.glob("*.txt")):
         scenarios += [scenario for scenario in script.parse(path) if options.only.lower() in scenario.title.lower()]
+    if options.left_out and not options.only:
+        scenarios = leave_out(scenarios, options.left_out)
     if options.postgres:  # that its disk is full is not ours to say, nor what is kept in memory
         scenarios = [scenario for scenario in scenarios if scenario.config == "standard"]
     scenarios.sort(key=lambda scenario: scenario.config)
@@ -95,7 +113,7 @@ def main():
         group = list(group)
         if options.address:
             stage = staging.Stage(port=options.stage or 0)
-            troubles = play_all(group, options.address, options.admin, stage, options.jobs)
+            troubles = play_all(group, options.address, options.admin, stage, options)
             stage.close()
         else:
             troubles = play_config(config, group, options)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The documents say nothing that the tree contradicts: docs_test.py ROOT
 
-Checked in every Markdown file: quotes are verbatim (a fenced block below `<!-- verbatim: PATH -->` is that file), links
+Checked in every Markdown file: quotes are verbatim (a fenced block below `<!-- verbatim: PATH -->` is that file, one below
+`<!-- part: PATH -->` stands in it), links
 lead somewhere, paths and tests named in backticks exist, and every `./dev` command is one.
 """
 import pathlib
@@ -36,6 +37,10 @@ def check_quotes(root, text):
             yield match.start(), f"quotes {match[1]}, which does not exist"
         elif match[2] != source.read_text(encoding="utf-8"):
             yield match.start(), f"the quote differs from {match[1]}"
+    for match in re.finditer(r"<!-- part: (\S+) -->\n(?:```\w*\n(.*?)^```$)?", text, re.M | re.S):
+        source = root / match[1]
+        if not source.is_file() or not match[2] or match[2] not in source.read_text(encoding="utf-8"):
+            yield match.start(), f"the quote does not stand in {match[1]}"
 
 
 def check_links(folder, text):

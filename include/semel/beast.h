@@ -1,0 +1,100 @@
+// Boost.Beast servers: a Guard around a handler of theirs. Header-only: link semel::guard; Beast comes with Boost.
+//
+//   semel::BeastRequest request = …;   // read whole
+//   semel::BeastResponse reply = co_await semel::guarded(guard, once, request, peer, handler);   // write it
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include <semel/async.h>
+#include <semel/guard.h>
+#include <semel/http_request.h>
+#include <semel/once.h>
+#include <semel/response.h>
+
+namespace semel {
+
+using BeastRequest = boost::beast::http::request<boost::beast::http::string_body>;
+using BeastResponse = boost::beast::http::response<boost::beast::http::string_body>;
+
+// As Handler in guard.h. The request is the one that was given to guarded().
+using BeastHandler = std::move_only_function<Task<BeastResponse>(const BeastRequest&, Fence)>;
+
+namespace beast_adapter {
+
+inline std::string_view view_of(boost::beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+inline std::vector<FieldView> fields_of(const boost::beast::http::fields& fields) {
+  std::vector<FieldView> views;
+  for (const auto& field : fields) views.push_back({view_of(field.name_string()), view_of(field.value())});
+  return views;
+}
+
+inline HttpRequest view_of(const BeastRequest& request, std::span<const FieldView> fields, std::string_view ip) {
+  return {view_of(request.method_string()), view_of(request.target()), fields, request.body(), ip};
+}
+
+inline Response response_of(BeastResponse said) {
+  Response response{.status = static_cast<std::uint16_t>(said.result_int()), .fields = {}, .body = {}};
+  for (const FieldView& from : fields_of(said))
+    response.fields.push_back({std::string(from.name), std::string(from.value)});
+  response.body = std::move(said.body());
+  return response;
+}
+
+inline Task<Response> handle(const BeastRequest* request, BeastHandler* handler, Fence fence) {
+  BeastResponse said = co_await (*handler)(*request, fence);
+  co_return response_of(std::move(said));
+}
+
+inline BeastResponse reply_of(Response response, unsigned version, bool keep_alive) {
+  BeastResponse reply(boost::beast::http::status::ok, version);
+  reply.result(response.status);
+  for (const Field& field : response.fields) reply.insert(field.name, field.value);
+  reply.keep_alive(keep_alive);
+  if (response.status == 204 || response.status == 304) return reply;
+  reply.body() = std::move(response.body);
+  reply.prepare_payload();
+  return reply;
+}
+
+inline Task<BeastResponse> run(Guard guard, Once* once, const BeastRequest* request, std::string ip,
+                               BeastHandler handler, Probe probe) {
+  const std::vector<FieldView> fields = fields_of(*request);
+  const HttpRequest asked = view_of(*request, fields, ip);
+  Handler handle_it = [request, &handler](Fence fence) { return handle(request, &handler, fence); };
+  Response response = co_await guard.run(*once, asked, std::move(handle_it), std::move(probe));
+  co_return reply_of(std::move(response), request->version(), request->keep_alive());
+}
+
+}  // namespace beast_adapter
+
+// The reply to `request`, framed and ready to be written. `ip` is the peer's, as text, for keys and scopes that name
+// it. The request, the guard's clock and `once` must stay until this has ended.
+inline Task<BeastResponse> guarded(const Guard& guard, Once& once, const BeastRequest& request, std::string ip,
+                                   BeastHandler handler, Probe probe = {}) {
+  return beast_adapter::run(guard, &once, &request, std::move(ip), std::move(handler), std::move(probe));
+}
+
+// The same for servers that block: `once` is BlockingOnce::run or once_in_transaction() in a lambda.
+using BlockingBeastHandler = std::move_only_function<BeastResponse(const BeastRequest&, Fence)>;
+inline BeastResponse guarded(const Guard& guard, BlockingRunner once, const BeastRequest& request, std::string_view ip,
+                             BlockingBeastHandler handler) {
+  const std::vector<FieldView> fields = beast_adapter::fields_of(request);
+  const auto handle = [&](Fence fence) { return beast_adapter::response_of(handler(request, fence)); };
+  Response response = guard.run(std::move(once), beast_adapter::view_of(request, fields, ip), handle);
+  return beast_adapter::reply_of(std::move(response), request.version(), request.keep_alive());
+}
+
+}  // namespace semel

@@ -1,0 +1,6 @@
+// The version of these headers. docs/api.md says what a change of each number may change.
+#pragma once
+
+#define SEMEL_VERSION_MAJOR 0
+#define SEMEL_VERSION_MINOR 1
+#define SEMEL_VERSION_PATCH 0
