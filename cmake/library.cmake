@@ -41,7 +41,7 @@ pkg_check_modules(libzstd REQUIRED IMPORTED_TARGET libzstd)
 file(GLOB semel_sources CONFIGURE_DEPENDS src/core/*.cc src/once/*.cc)
 semel_library(semel EXPORT semel SOURCES ${semel_sources} ${store_sources}
   PUBLIC Boost::headers Threads::Threads PRIVATE OpenSSL::Crypto PkgConfig::xxhash PkgConfig::libzstd)
-# A request is about a dozen coroutines deep; Asio's own default keeps the frames of two for the next request.
+# Frames of coroutines go straight to the allocator (docs/adr/0009-allocator.md).
 target_compile_definitions(semel PUBLIC BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING)
 
 if(SEMEL_EMBEDDED)
