@@ -12,6 +12,7 @@ import postgres
 from harness import keyed
 
 CONFIG = harness.CONFIG.replace("embedded:$data", "$store") + harness.ROUTE
+DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 WAITING = CONFIG + 'in_flight = "wait"\nwait_max = "8s"\n'
 
 
@@ -80,6 +81,7 @@ class Nodes(harness.Case):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(json.loads(done.stdout)["effects"], {"before": 0, "after": 100})
         self.assertEqual(self.server.run("SELECT count(*) FROM semel.keys WHERE fence > 1"), "0")
+        self.assertEqual(self.server.run(DEADLOCKS), "0")
 
     def test_an_answer_of_one_node_is_replayed_by_the_other(self):
         """Status, fields and bytes are those of the first answer."""
