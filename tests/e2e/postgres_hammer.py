@@ -38,7 +38,7 @@ http {{
 
 
 def run(options, folder, keep):
-    server = postgres.Server(options.binary)
+    server = postgres.Server(options.binary, postgres_nodes.QUICK_TO_NOTICE)
     keep(server.close)
     api = subprocess.Popen([options.binary, "demo", "--without", "--port", "0"], stdout=subprocess.PIPE, text=True)
     keep(api.kill)

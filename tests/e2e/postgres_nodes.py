@@ -13,6 +13,7 @@ from harness import keyed
 
 CONFIG = harness.CONFIG.replace("embedded:$data", "$store") + harness.ROUTE
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+QUICK_TO_NOTICE = "deadlock_timeout = 50ms"  # before a batch gives up waiting; otherwise none would be counted
 WAITING = CONFIG + 'in_flight = "wait"\nwait_max = "8s"\n'
 
 
@@ -55,7 +56,7 @@ class Balancer:
 class Nodes(harness.Case):
     @classmethod
     def setUpClass(cls):
-        cls.server = postgres.Server(cls.binary)
+        cls.server = postgres.Server(cls.binary, QUICK_TO_NOTICE)
         cls.addClassCleanup(cls.server.close)
 
     def node(self, config=CONFIG, **values):
