@@ -35,7 +35,7 @@
 namespace semel::postgres {
 namespace {
 
-constexpr std::size_t depth = 1;         // transactions under way on a connection: more would only make them smaller
+constexpr std::size_t depth = 1;         // batches under way on a connection: more would only make them smaller
 constexpr std::size_t depth_alone = 16;  // of calls that go alone
 constexpr std::size_t company_min = 24;  // of calls that go beside another transaction
 constexpr Millis company_wait{5};        // for which they wait for company, or for that transaction to end
@@ -48,16 +48,6 @@ constexpr Millis dial_max{2'000};  // so that ending does not wait for long
 Millis patience_of(const DriverOptions& options, Company company) {
   return company == Company::any ? std::min(options.time_max / 10, patience_max)
                                  : std::min(options.time_max / 4, patience_alone_max);
-}
-
-// Kinds with one turn go in one transaction, ends before claims. Sweeps, which take longer, have a turn of their own,
-// and so have renewals: one may be under way when its key ends, and two transactions must not lock two keys crosswise.
-// Ordered claims lock objects before keys, so they follow nothing that has locked a key.
-constexpr std::size_t turns = 4;
-std::size_t turn_of(std::size_t kind) {
-  if (kind == kind_sweep || kind == kind_reopen) return 3;
-  if (kind == kind_ordered) return 2;
-  return kind == kind_renew ? 1 : 0;
 }
 
 // Whether the caller is better served by a quick refusal than by waiting for the server to come back. An outcome is
@@ -177,25 +167,18 @@ void Driver::take_in() {
   }
 }
 
-// What goes next over a connection that has so much under way; nothing if it has to wait. A call that goes alone is a
-// transaction of its own.
-std::vector<std::unique_ptr<Statement>> Driver::next_transaction(std::size_t under_way) {
-  std::vector<std::unique_ptr<Statement>> statements;
-  for (Queue& queue : queues_) {
-    if (under_way >= depth_alone || queue.empty() || queue.front().company != Company::alone) continue;
-    statements.push_back(std::make_unique<Statement>(queue));
-    return statements;
+// What goes next over a connection that has so much under way; null if it has to wait. The kinds have their turns, and
+// never share a transaction: claims wait for rows that somebody is ending, so two that did both would wait crosswise.
+std::unique_ptr<Statement> Driver::next_batch(std::size_t under_way) {
+  const auto alone = [](const Queue& queue) { return !queue.empty() && queue.front().company == Company::alone; };
+  const auto single = std::ranges::find_if(queues_, alone);
+  if (under_way < depth_alone && single != queues_.end()) return std::make_unique<Statement>(*single);
+  if (under_way >= depth || lacks_company()) return nullptr;
+  for (std::size_t tried = 0; tried < kinds; ++tried) {
+    next_kind_ = (next_kind_ + 1) % kinds;
+    if (!queues_[next_kind_].empty()) return std::make_unique<Statement>(queues_[next_kind_]);
   }
-  if (under_way >= depth || lacks_company()) return statements;
-  for (std::size_t tried = 0; tried < turns && statements.empty(); ++tried) {
-    turn_ = (turn_ + 1) % turns;
-    for (const std::size_t kind :
-         {kind_complete, kind_release, kind_former, kind_claim, kind_ordered, kind_renew, kind_reopen, kind_sweep}) {
-      if (turn_of(kind) != turn_ || queues_[kind].empty()) continue;
-      statements.push_back(std::make_unique<Statement>(queues_[kind]));
-    }
-  }
-  return statements;
+  return nullptr;
 }
 
 // Whether it is better to wait a little: few calls are there, and a connection that is busy will soon be free for them
@@ -213,10 +196,10 @@ bool Driver::lacks_company() const {
 void Driver::send() {
   while (!pipes_.empty()) {
     Pipe* const pipe = std::ranges::min_element(pipes_, {}, [](const auto& each) { return each->under_way(); })->get();
-    std::vector<std::unique_ptr<Statement>> statements = next_transaction(pipe->under_way());
-    if (statements.empty()) return;
-    const Millis patience = patience_of(options_, statements.front()->company());
-    if (!pipe->send(std::move(statements), patience, clock_.stopwatch())) lose(pipe);
+    std::unique_ptr<Statement> batch = next_batch(pipe->under_way());
+    if (batch == nullptr) return;
+    const Millis patience = patience_of(options_, batch->company());
+    if (!pipe->send(std::move(batch), patience, clock_.stopwatch())) lose(pipe);
   }
 }
 
@@ -272,32 +255,26 @@ void Driver::poll_pipes(int time_ms) {
 
 void Driver::settle(Ended ended) {
   if (ended.ending == Ending::durable) {
-    std::size_t calls = 0;
-    for (const Part& part : ended.parts) calls += part.statement->calls();
-    if (options_.on_commit) options_.on_commit(calls, clock_.stopwatch() - ended.sent_at);
-    for (Part& part : ended.parts) {
-      Statement::Outcome outcome = part.statement->read(part.reply.get());
-      for (Waiting& waiting : outcome.answered) answered_.push_back(std::move(waiting));
-      for (Entry& entry : outcome.again) again(std::move(entry));
-      if (!outcome.waited.empty() && options_.waited) options_.waited(outcome.waited);
-    }
+    if (options_.on_commit) options_.on_commit(ended.statement->calls(), clock_.stopwatch() - ended.sent_at);
+    Statement::Outcome outcome = ended.statement->read(ended.reply.get());
+    for (Waiting& waiting : outcome.answered) answered_.push_back(std::move(waiting));
+    for (Entry& entry : outcome.again) again(std::move(entry));
+    if (!outcome.waited.empty() && options_.waited) options_.waited(outcome.waited);
     return;
   }
   const Remedy remedy = ended.ending == Ending::failed ? remedy_for(ended.state) : Remedy::reconnect;
-  const bool single = ended.parts.size() == 1 && ended.parts.front().statement->rows() == 1;
+  const bool single = ended.statement->rows() == 1;
   if (ended.ending == Ending::failed && remedy == Remedy::reconnect) {
     while (!pipes_.empty()) lose(pipes_.front().get());
     down_ = refusal(ended.state, ended.message);
   }
-  for (const Part& part : ended.parts) {
-    for (Entry& entry : part.statement->take()) {
-      if (remedy == Remedy::refuse || (remedy == Remedy::split && single)) {
-        refuse_now(std::move(entry), refusal(ended.state, ended.message));
-        continue;
-      }
-      if (remedy != Remedy::reconnect) entry.company = Company::alone;
-      again(std::move(entry));
+  for (Entry& entry : ended.statement->take()) {
+    if (remedy == Remedy::refuse || (remedy == Remedy::split && single)) {
+      refuse_now(std::move(entry), refusal(ended.state, ended.message));
+      continue;
     }
+    if (remedy != Remedy::reconnect) entry.company = Company::alone;
+    again(std::move(entry));
   }
 }
 

@@ -4,11 +4,11 @@
 //                                               ▲                                        │
 //                                               └── not settled, connection lost ────────┘
 //
-// What waits goes together, a statement for each kind, in one transaction: one commit for all of it. A call that
-// finds a connection idle goes at once; while all are busy, calls gather. Every call may be repeated, since it carries
-// its owner or its fence: a call whose answer was lost with its connection goes again over the next one, and the row
-// itself says what became of it. A call is answered within its time; after that nobody knows whether it was applied.
-// Nothing is ever cancelled on the server: a commit that waits for its standbys would then pass for one that they have.
+// A call that finds a connection idle goes at once; while all are busy, calls gather. Every call may be repeated, since
+// it carries its owner or its fence: a call whose answer was lost with its connection goes again over the next one, and
+// the row itself says what became of it. A call is answered within its time; after that nobody knows whether it was
+// applied. Nothing is ever cancelled on the server: a commit that waits for its standbys would then pass for one that
+// they have.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ class Driver {
   void take_in();
   void deliver(Result<Link> link);
   void send();
-  std::vector<std::unique_ptr<Statement>> next_transaction(std::size_t under_way);
+  std::unique_ptr<Statement> next_batch(std::size_t under_way);
   [[nodiscard]] bool lacks_company() const;
   void wait();
   void poll_pipes(int time_ms);
@@ -82,7 +82,7 @@ class Driver {
 
   // Of the driver's thread alone.
   std::array<Queue, kinds> queues_;
-  std::size_t turn_ = 0;  // of which kinds the last transaction was
+  std::size_t next_kind_ = 0;
   std::vector<std::unique_ptr<Pipe>> pipes_;
   std::vector<std::unique_ptr<Pipe>> stuck_;  // given up, but the server still has them
   std::vector<Waiting> answered_;

@@ -1,10 +1,8 @@
-// Sending as far as the socket takes it, and sorting what comes back by transaction and statement.
+// Sending as far as the socket takes it, and sorting what comes back by batch.
 #include "store/postgres_pipe.h"
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
-#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,13 +37,13 @@ void Pipe::notice(void* pipe, const PGresult* notice) {
   if (field(notice, PG_DIAG_SEVERITY_NONLOCALIZED) == "WARNING") static_cast<Pipe*>(pipe)->warned_ = true;
 }
 
-bool Pipe::send(std::vector<std::unique_ptr<Statement>> statements, Millis patience, std::chrono::nanoseconds now) {
-  Ended& sent = under_way_.emplace_back();
-  sent.ending = Ending::durable;
-  sent.sent_at = now;
-  for (auto& statement : statements) sent.parts.push_back({.statement = std::move(statement), .reply = nullptr});
-  const auto queue = [&](const Part& part) { return part.statement->send(link_, patience); };
-  return std::ranges::all_of(sent.parts, queue) && PQpipelineSync(link_.connection.get()) == 1 && flush();
+bool Pipe::send(std::unique_ptr<Statement> statement, Millis patience, std::chrono::nanoseconds now) {
+  const Statement& sent = *statement;
+  Ended& batch = under_way_.emplace_back();
+  batch.statement = std::move(statement);
+  batch.ending = Ending::durable;
+  batch.sent_at = now;
+  return sent.send(link_, patience) && PQpipelineSync(link_.connection.get()) == 1 && flush();
 }
 
 bool Pipe::flush() {
@@ -55,10 +53,7 @@ bool Pipe::flush() {
 }
 
 Time Pipe::deadline() const {
-  const auto deadlines = under_way_.front().parts | std::views::transform([](const Part& part) {
-                           return part.statement == nullptr ? Time{} : part.statement->deadline();
-                         });
-  return std::ranges::max(deadlines);
+  return under_way_.front().statement->deadline();
 }
 
 bool Pipe::advance(std::vector<Ended>& ended) {
@@ -73,17 +68,14 @@ bool Pipe::advance(std::vector<Ended>& ended) {
 
 bool Pipe::take(Reply reply, std::vector<Ended>& ended) {
   Ended& batch = under_way_.front();
-  const auto next = std::ranges::find_if(batch.parts, [](const Part& part) { return part.reply == nullptr; });
   switch (PQresultStatus(reply.get())) {
     case PGRES_TUPLES_OK:
-      if (next != batch.parts.end()) next->reply = std::move(reply);
-      return next != batch.parts.end();
-    case PGRES_PIPELINE_ABORTED:  // what came after a statement that failed
+      batch.reply = std::move(reply);
       return true;
     case PGRES_PIPELINE_SYNC:
-      check(batch.ending != Ending::durable || next == batch.parts.end(), "what was committed has been answered");
+      check(batch.ending != Ending::durable || batch.reply != nullptr, "what was committed has been answered");
       if (std::exchange(warned_, false) && batch.ending == Ending::durable) batch.ending = Ending::not_durable;
-      if (batch.parts.front().statement != nullptr) ended.push_back(std::move(batch));
+      if (batch.statement != nullptr) ended.push_back(std::move(batch));
       under_way_.pop_front();
       return true;
     case PGRES_FATAL_ERROR:
@@ -100,9 +92,7 @@ bool Pipe::take(Reply reply, std::vector<Ended>& ended) {
 std::vector<std::unique_ptr<Statement>> Pipe::give_up() {
   std::vector<std::unique_ptr<Statement>> statements;
   for (Ended& batch : under_way_) {
-    for (Part& part : batch.parts) {
-      if (part.statement != nullptr) statements.push_back(std::move(part.statement));
-    }
+    if (batch.statement != nullptr) statements.push_back(std::move(batch.statement));
   }
   return statements;
 }

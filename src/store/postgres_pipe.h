@@ -1,7 +1,6 @@
-// A connection in pipeline mode, and the transactions that are under way on it: a batch of each kind of call that was
-// waiting, all of them committed at once.
+// A connection in pipeline mode, and the batches that are under way on it, each a transaction of its own.
 //
-// A transaction has ended when its Sync has been answered, not when its rows are here: the server sends those before it
+// A batch has ended when its Sync has been answered, not when its rows are here: the server sends those before it
 // commits. A warning that comes along means that the commit was cut off from its standbys (an operator cancelled the
 // wait): the rows are there, but may be lost with this server, so nobody is told of them before they are written again.
 #pragma once
@@ -23,19 +22,15 @@
 namespace semel::postgres {
 
 enum class Ending : std::uint8_t {
-  durable,      // every `reply` holds
+  durable,      // `reply` holds
   not_durable,  // committed, but perhaps only here
   failed,       // nothing was applied; `state` is the SQLSTATE
 };
 
-struct Part {
-  std::unique_ptr<Statement> statement;
-  Reply reply;
-};
-
 struct Ended {
-  std::vector<Part> parts;
+  std::unique_ptr<Statement> statement;
   Ending ending = Ending::failed;
+  Reply reply;
   std::string state;
   std::string message;
   std::chrono::nanoseconds sent_at{};  // by the stopwatch of the clock
@@ -49,9 +44,8 @@ class Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
-  // As one transaction. False: the connection is lost. The batches are among those that give_up() hands out.
-  [[nodiscard]] bool send(std::vector<std::unique_ptr<Statement>> statements, Millis patience,
-                          std::chrono::nanoseconds now);
+  // False: the connection is lost. The batch is among those that give_up() hands out.
+  [[nodiscard]] bool send(std::unique_ptr<Statement> statement, Millis patience, std::chrono::nanoseconds now);
 
   // Reads and writes what can be, without waiting. False: the connection is lost.
   [[nodiscard]] bool advance(std::vector<Ended>& ended);

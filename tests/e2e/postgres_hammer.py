@@ -38,7 +38,7 @@ http {{
 
 
 def run(options, folder, keep):
-    server = postgres.Server(options.binary)
+    server = postgres.Server(options.binary, postgres_nodes.QUICK_TO_NOTICE)
     keep(server.close)
     api = subprocess.Popen([options.binary, "demo", "--without", "--port", "0"], stdout=subprocess.PIPE, text=True)
     keep(api.kill)
@@ -66,10 +66,11 @@ def run(options, folder, keep):
         effects, counts = result["effects"], result["counts"]
         total.update(counts)
         twice = server.run("SELECT count(*) FROM semel.keys WHERE fence > 1")
+        deadlocks = server.run(postgres_nodes.DEADLOCKS)
         shares = [node.metrics()[1]["semel_store_batch_writes_count"] for node in nodes]
-        print(f"round {number + 1}: {options.keys} keys x 25, {effects['after'] - effects['before']} effects, {twice} claimed twice, "
+        print(f"round {number + 1}: {options.keys} keys x 25, {effects['after'] - effects['before']} effects, {twice} claimed twice, {deadlocks} deadlocks, "
               f"commits by each gateway so far {shares[0]:.0f} and {shares[1]:.0f}, {time.monotonic() - started:.1f} s", flush=True)
-        if effects["after"] - effects["before"] != options.keys or twice != "0":
+        if effects["after"] - effects["before"] != options.keys or twice != "0" or deadlocks != "0":
             return 1
     for what, times in total.items():
         print(f"  {times:8}  {what}")

@@ -12,6 +12,8 @@ import postgres
 from harness import keyed
 
 CONFIG = harness.CONFIG.replace("embedded:$data", "$store") + harness.ROUTE
+DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+QUICK_TO_NOTICE = "deadlock_timeout = 50ms"  # before a batch gives up waiting; otherwise none would be counted
 WAITING = CONFIG + 'in_flight = "wait"\nwait_max = "8s"\n'
 
 
@@ -54,7 +56,7 @@ class Balancer:
 class Nodes(harness.Case):
     @classmethod
     def setUpClass(cls):
-        cls.server = postgres.Server(cls.binary)
+        cls.server = postgres.Server(cls.binary, QUICK_TO_NOTICE)
         cls.addClassCleanup(cls.server.close)
 
     def node(self, config=CONFIG, **values):
@@ -80,6 +82,7 @@ class Nodes(harness.Case):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(json.loads(done.stdout)["effects"], {"before": 0, "after": 100})
         self.assertEqual(self.server.run("SELECT count(*) FROM semel.keys WHERE fence > 1"), "0")
+        self.assertEqual(self.server.run(DEADLOCKS), "0")
 
     def test_an_answer_of_one_node_is_replayed_by_the_other(self):
         """Status, fields and bytes are those of the first answer."""
