@@ -70,7 +70,8 @@ def check_pkg_config(prefix, folder, compiler, flags):
             continue
         said = run("pkg-config", "--cflags", "--libs", package, env=environment).split()
         output = folder / f"pc_{program}"
-        run(*compiler, "-std=c++23", *flags, CONSUMER / f"{program}.cc", *said, "-o", output)
+        source = CONSUMER / ("main.cc" if program == "consumer" else f"{program}.cc")
+        run(*compiler, "-std=c++23", *flags, source, *said, "-o", output)
         expect(program, run(output))
 
 

@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "store/postgres_libpq.h"
-#include "transaction/own_connection.h"
 #include "support/run.h"
+#include "transaction/own_connection.h"
 #include <semel/clock.h>
 #include <semel/once.h>
 #include <semel/postgres_transaction.h>
