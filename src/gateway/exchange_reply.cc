@@ -15,6 +15,7 @@
 
 #include "gateway/attempt.h"
 #include "gateway/exchange.h"
+#include "gateway/histogram.h"
 #include "gateway/metrics.h"
 #include "gateway/observer.h"
 #include "gateway/relay.h"

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "gateway/exchange.h"
+#include "gateway/histogram.h"
 #include "gateway/key_cache.h"
 #include "gateway/metrics.h"
 #include "gateway/webhook_metrics.h"

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "gateway/histogram.h"
 #include <semel/problem.h>
 
 namespace semel {

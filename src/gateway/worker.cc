@@ -12,6 +12,7 @@
 #include <boost/asio/post.hpp>
 
 #include "gateway/exchange.h"
+#include "gateway/histogram.h"
 #include "gateway/metrics.h"
 #include "gateway/plan.h"
 #include "gateway/request_log.h"
