@@ -29,6 +29,7 @@
 #include "policy/pattern.h"
 #include "policy/secret.h"
 #include <semel/clock.h>
+#include <semel/http_request.h>
 #include <semel/result.h>
 
 namespace semel {

@@ -35,6 +35,7 @@
 #include "policy/route.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/http_request.h>
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>

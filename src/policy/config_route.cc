@@ -23,6 +23,7 @@
 #include "policy/read_values.h"
 #include "policy/table_reader.h"
 #include <semel/fingerprint.h>
+#include <semel/http_request.h>
 #include <semel/key.h>
 #include <semel/once.h>
 

@@ -9,6 +9,7 @@
 #include "policy/expression.h"
 #include "policy/table_reader.h"
 #include <semel/fingerprint.h>
+#include <semel/http_request.h>
 #include <semel/once.h>
 
 namespace semel {

@@ -16,6 +16,7 @@
 #include "policy/expression.h"
 #include "policy/request_view.h"
 #include <semel/fingerprint.h>
+#include <semel/http_request.h>
 #include <semel/key.h>
 #include <semel/problem.h>
 #include <semel/result.h>

@@ -20,6 +20,7 @@
 #include "policy/report.h"
 #include "policy/resolver.h"
 #include "policy/table_reader.h"
+#include <semel/http_request.h>
 #include <semel/result.h>
 
 namespace semel {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/stamp.h"
 #include "policy/ascii.h"
 #include "policy/document.h"
 #include "policy/expression.h"

@@ -5,6 +5,7 @@
 
 #include "policy/config.h"
 #include "policy/pattern.h"
+#include <semel/http_request.h>
 
 namespace semel {
 
