@@ -33,7 +33,8 @@ class Database:
         self.folder = self.own_folder(under)
         self.sockets = self.own_folder(None)  # elsewhere: the path of a socket must be short
         self.data = self.folder / "data"
-        run(*unprivileged(PROGRAMS / "initdb", "-D", self.data, "-A", "trust", "-U", "postgres"))
+        run(*unprivileged(PROGRAMS / "initdb", "-D", self.data, "-A", "trust", "-U", "postgres", "-E", "UTF8",
+                          "--locale=C"))
         with open(self.data / "postgresql.conf", "a", encoding="utf-8") as config:
             config.write(f"listen_addresses = ''\nunix_socket_directories = '{self.sockets}'\n{settings}\n")
         subprocess.run(unprivileged(PROGRAMS / "pg_ctl", "-D", self.data, "-l", self.folder / "log", "-w", "start"),

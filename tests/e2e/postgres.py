@@ -28,7 +28,8 @@ class Server:
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
-        subprocess.run(unprivileged(PROGRAMS / "initdb", "-D", self.data, "-A", "trust", "-U", "postgres", "--no-sync"),
+        subprocess.run(unprivileged(PROGRAMS / "initdb", "-D", self.data, "-A", "trust", "-U", "postgres", "-E", "UTF8",
+                                    "--locale=C", "--no-sync"),
                        check=True, capture_output=True)
         with open(self.data / "postgresql.conf", "a", encoding="utf-8") as config:
             config.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\n"

@@ -74,8 +74,9 @@ PostgresServer::PostgresServer(const std::vector<std::string>& settings) {
     }
   }
   const std::string data = (folder_ / "data").string();
-  run_unprivileged({programs + "initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"},
-                   folder_ / "initdb.log");
+  run_unprivileged(
+      {programs + "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"},
+      folder_ / "initdb.log");
   std::ofstream config(folder_ / "data" / "postgresql.conf", std::ios::app);
   config << "listen_addresses = ''\nunix_socket_directories = '" << folder_.string() << "'\n"
          << "fsync = off\nmax_connections = 50\nshared_buffers = 64MB\n";
