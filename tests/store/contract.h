@@ -9,6 +9,7 @@
 // somebody else would and reads what holds it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76,7 +77,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
   Clock& clock();
 
   std::uint64_t keys_ = 0;
-  std::uint64_t owners_ = 1'000;
+  std::atomic<std::uint64_t> owners_ = 1'000;  // crews ask, too
 };
 
 class ExactContract : public StoreContract {};
