@@ -50,7 +50,7 @@ threads = 1
 [admin]
 listen = "127.0.0.1:{admin}"
 [store]
-url = "embedded:{work}/semel-data"
+url = "{store}"
 [upstream.app]
 url = "http://127.0.0.1:{origin}"
 [[route]]
@@ -174,7 +174,7 @@ class Bench:
         self.origin = keep(self.nginx("origin", ORIGIN_BODY.format(port=ORIGIN, answer=ANSWER), ORIGIN))
         self.rival = keep(self.nginx("nginx", PROXY_BODY.format(work=self.work, port=NGINX, origin=ORIGIN), NGINX))
         conf = self.work / "semel.toml"
-        conf.write_text(SEMEL_CONF.format(work=self.work, port=SEMEL, admin=ADMIN, origin=ORIGIN))
+        conf.write_text(SEMEL_CONF.format(store=f"embedded:{self.work}/semel-data", port=SEMEL, admin=ADMIN, origin=ORIGIN))
         self.semel = keep(Server([str(self.binary), "serve", "--config", str(conf)], SEMEL, self.work / "semel.log"))
 
     def words(self, path):

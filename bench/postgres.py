@@ -23,22 +23,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 CONNECTIONS = 64
 SMALL = 10_000
 
-SEMEL_CONF = """
-[server]
-listen = "127.0.0.1:{port}"
-threads = 1
-[admin]
-listen = "127.0.0.1:{admin}"
-[store]
-url = "{url}"
-[upstream.app]
-url = "http://127.0.0.1:{origin}"
-[[route]]
-path = "/*"
-upstream = "app"
-key = "required"
-scope = ""
-"""
 # The middleware's table has what the articles' tables have: the key, the request's hash, the answer, an expiry.
 MIDDLEWARE_TABLE = """CREATE TABLE idempotency_keys (key text PRIMARY KEY, fingerprint bytea NOT NULL, state text NOT NULL,
   expires_at timestamptz NOT NULL, status integer, body text);
@@ -119,8 +103,8 @@ class Bench:
 
         keep(["nginx", "-e", str(self.work / "origin.err"), "-c", str(conf)], "origin")
         conf = self.work / "semel.toml"
-        conf.write_text(SEMEL_CONF.format(port=self.ports["semel"], admin=self.ports["admin"],
-                                          url=self.database.url(), origin=self.ports["origin"]))
+        conf.write_text(gateway.SEMEL_CONF.format(port=self.ports["semel"], admin=self.ports["admin"],
+                                                  store=self.database.url(), origin=self.ports["origin"]))
         self.servers = {"semel": keep([str(self.semel), "serve", "--config", str(conf)], "semel")}
         middleware = install(self.work.parent / "node", self.say)
         if middleware:
