@@ -86,7 +86,6 @@ std::string unsupported(const Config& config) {
     if (webhook.delivery == Delivery::inbox) return "webhook.delivery: the inbox is not there in this version";
   }
   if (config.server.tls) return "server.tls: TLS is not there in this version";
-  if (!config.store.encryption_keys.empty()) return "store.encryption_keys: encryption is not there in this version";
   for (const UpstreamConfig& upstream : config.upstreams) {
     for (const Url& url : upstream.urls) {
       if (url.secure) return "upstream." + upstream.name + ".url: https:// is not there in this version";

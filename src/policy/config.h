@@ -57,6 +57,7 @@ struct StoreConfig {
   StoreKind kind = StoreKind::embedded;
   std::vector<Secret> urls{Secret("embedded:./semel-data")};  // several: shards; they may hold passwords
   std::vector<Secret> encryption_keys;                        // 32 bytes each, decoded
+  bool read_unencrypted = false;
   std::uint64_t free_bytes_min = 64U << 20U;
   std::uint64_t cache_bytes = 64U << 20U;
 };

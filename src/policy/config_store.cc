@@ -142,6 +142,10 @@ void read_store(Reading& reading, const Node* node, StoreConfig& store) {
   TableReader table(reading, node, "store");
   read_urls(table, store);
   read_encryption_keys(table, store);
+  read_flag(table, "read_unencrypted", store.read_unencrypted);
+  if (store.read_unencrypted && store.encryption_keys.empty() && table.good("encryption_keys")) {
+    table.warn("read_unencrypted", "read_unencrypted has no effect: there are no encryption_keys");
+  }
   read_bytes(table, "free_bytes_min", store.free_bytes_min, {.min = 0, .max = 1024 * one_gib});
   read_bytes(table, "cache_bytes", store.cache_bytes, {.min = 0, .max = 1024 * one_gib});
   table.finish();
