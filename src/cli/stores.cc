@@ -67,7 +67,7 @@ Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock, st
     std::ranges::copy(secret.reveal(), key.begin());
   }
   const Unsealed unsealed = config.store.read_unencrypted ? Unsealed::accepted : Unsealed::refused;
-  return make_sealed_store(*std::move(store), std::move(keys), unsealed);
+  return make_sealed_store(*std::move(store), keys, unsealed);
 }
 
 std::vector<std::string> concerns(const StoreConfig& store, Clock& clock) {

@@ -74,7 +74,7 @@ bool is_sealed(const Response& response) {
   return response.status == sealed_status;
 }
 
-Seals::Seals(std::vector<AesKey> keys) {
+Seals::Seals(const std::vector<AesKey>& keys) {
   check(!keys.empty(), "there is a key to encrypt with");
   for (const AesKey& key : keys) {
     const Digest name = sha256_parts("semel key id v1", {view(key)});

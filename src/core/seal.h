@@ -38,7 +38,7 @@ bool is_sealed(const Response& response);
 class Seals {
  public:
   // The first key seals, all of them open. There must be one.
-  explicit Seals(std::vector<AesKey> keys);
+  explicit Seals(const std::vector<AesKey>& keys);
 
   [[nodiscard]] Response seal(const Response& response, const Belonging& of, const Salt& salt) const;
 

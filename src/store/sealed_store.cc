@@ -155,8 +155,9 @@ class SharedSealedStore : public SealedStore, public Endings {
 
 }  // namespace
 
-std::unique_ptr<Store> make_sealed_store(std::unique_ptr<Store> inner, std::vector<AesKey> keys, Unsealed unsealed) {
-  auto safe = std::make_shared<Safe>(Seals(std::move(keys)), unsealed);
+std::unique_ptr<Store> make_sealed_store(std::unique_ptr<Store> inner, const std::vector<AesKey>& keys,
+                                         Unsealed unsealed) {
+  auto safe = std::make_shared<Safe>(Seals(keys), unsealed);
   if (auto* endings = dynamic_cast<Endings*>(inner.get())) {
     return std::make_unique<SharedSealedStore>(std::move(inner), *endings, std::move(safe));
   }

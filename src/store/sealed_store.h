@@ -17,6 +17,7 @@ namespace semel {
 enum class Unsealed : std::uint8_t { refused, accepted };
 
 // `keys` is not empty: the first encrypts, all of them decrypt. Offers Reopening, and Endings if `inner` does.
-std::unique_ptr<Store> make_sealed_store(std::unique_ptr<Store> inner, std::vector<AesKey> keys, Unsealed unsealed);
+std::unique_ptr<Store> make_sealed_store(std::unique_ptr<Store> inner, const std::vector<AesKey>& keys,
+                                         Unsealed unsealed);
 
 }  // namespace semel
