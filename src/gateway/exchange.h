@@ -115,7 +115,7 @@ class Exchange {
   std::string body_;
   const Policy* guarded_by_ = nullptr;  // set when there is a key
   const Webhook* webhook_ = nullptr;    // set when it is an event
-  Time counted_until_{};                // the key, for its scope
+  Time counted_until_{};                // the key, for its scope; nothing: it is not
   std::optional<Quotas::Refusal> over_quota_;
   bool upgrades_ = false;  // to a WebSocket, if the upstream agrees
 

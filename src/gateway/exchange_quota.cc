@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "gateway/exchange.h"
+#include "gateway/quotas.h"
 #include "policy/config.h"
 #include <semel/clock.h>
 #include <semel/once.h>
@@ -19,7 +20,7 @@ std::size_t stored_bytes(const Response& response) {
 }  // namespace
 
 bool Exchange::admit(const Route& route) {
-  if (webhook_ != nullptr) return true;
+  if (webhook_ != nullptr || !Quotas::wanted(config().limits)) return true;
   const Time now = services_.clock.now();
   counted_until_ = now + route.policy.ttl;
   over_quota_ = services_.quotas.admit(key_->scope, config().limits, now, counted_until_, route.policy.ttl);
@@ -27,7 +28,7 @@ bool Exchange::admit(const Route& route) {
 }
 
 void Exchange::settle(const Route& route, const Outcome& outcome) {
-  if (webhook_ != nullptr) return;
+  if (counted_until_ == Time{}) return;
   if (outcome.verdict == Verdict::release) {
     services_.quotas.give_back(key_->scope, counted_until_, route.policy.ttl);
   } else if (outcome.verdict == Verdict::keep) {

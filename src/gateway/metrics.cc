@@ -106,6 +106,9 @@ std::string Metrics::render() const {
   heading(out, "semel_records_refused_total", "counter",
           "Requests whose stored answer was damaged, altered, or could not be decrypted.");
   sample(out, "semel_records_refused_total", refused(ProblemType::record_corrupt));
+  heading(out, "semel_tls_handshake_failures_total", "counter",
+          "Clients that did not get through the TLS handshake: no TLS, no suite in common, no certificate, too slow.");
+  sample(out, "semel_tls_handshake_failures_total", handshake_failures.load(std::memory_order_relaxed));
   heading(out, "semel_in_flight", "gauge", "Guarded requests under way.");
   sample(out, "semel_in_flight", in_flight.load(std::memory_order_relaxed));
   heading(out, "semel_expired_total", "counter", "Expired records that were swept.");

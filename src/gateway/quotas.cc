@@ -26,7 +26,7 @@ constexpr Millis retry_after_min{1'000};
 
 std::optional<Quotas::Refusal> Quotas::admit(const ScopeDigest& scope, const LimitsConfig& limits, Time now,
                                              Time expires_at, Millis ttl) {
-  if (limits.keys_per_scope == 0 && limits.stored_bytes_per_scope == 0 && !limits.claims_per_scope) return std::nullopt;
+  if (!wanted(limits)) return std::nullopt;
   Shard& shard = shard_of(scope);
   const std::scoped_lock lock(shard.mutex);
   if (shard.scopes.size() >= scopes_max && !shard.scopes.contains(scope)) {

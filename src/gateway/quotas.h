@@ -29,6 +29,11 @@ class Quotas {
     Millis retry_after{0};
   };
 
+  // Whether there is anything to count.
+  static bool wanted(const LimitsConfig& limits) {
+    return limits.keys_per_scope != 0 || limits.stored_bytes_per_scope != 0 || limits.claims_per_scope;
+  }
+
   // A new key of `scope` that will live until `expires_at`. Nothing: it may run, and counts. Otherwise it must not.
   std::optional<Refusal> admit(const ScopeDigest& scope, const LimitsConfig& limits, Time now, Time expires_at,
                                Millis ttl);

@@ -1,6 +1,7 @@
 // Everything here runs on the worker's own thread but start, reload, drain, stop and join, which only post to it.
 #include "gateway/worker.h"
 
+#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -119,6 +120,10 @@ void Worker::refused(std::uint16_t status) {
   entry.outcome = name(Ending::malformed);
   entry.status = status;
   if (plan_->config->log.takes(LogLevel::warning)) log_.add(entry);
+}
+
+void Worker::handshake_failed() {
+  shared_.metrics.handshake_failures.fetch_add(1, std::memory_order_relaxed);
 }
 
 Task<void> Worker::run(std::unique_ptr<Exchange> exchange) {

@@ -65,6 +65,7 @@ class Worker : public http::Handler {
 
   Task<void> handle(http::Transaction& transaction) override;
   void refused(std::uint16_t status) override;
+  void handshake_failed() override;
 
  private:
   static Task<void> run(std::unique_ptr<Exchange> exchange);

@@ -44,6 +44,7 @@ class Visit {
       : gate_(gate),
         connection_(*connection),
         tls_(std::move(tls)),
+        handler_(handler),
         handshake_time_(limits.head_time),
         number_(++gate.connections),
         address_(gate.per_address_max == 0 ? std::string() : connection->peer_address()),
@@ -65,7 +66,10 @@ class Visit {
     if (self->tls_ != nullptr) {
       self->connection_.deadline().expect_within(self->handshake_time_);
       const Try<void> secured = co_await self->connection_.accept_tls(std::move(self->tls_));
-      if (!secured) co_return;
+      if (!secured) {
+        self->handler_.handshake_failed();
+        co_return;
+      }
     }
     co_await self->session_.run();
   }
@@ -74,6 +78,7 @@ class Visit {
   Gate& gate_;
   Connection& connection_;  // the session's
   std::shared_ptr<const TlsContext> tls_;
+  Handler& handler_;
   const Millis handshake_time_;
   const std::size_t number_;
   const std::string address_;  // "" where it does not matter

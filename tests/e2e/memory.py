@@ -124,7 +124,7 @@ class Memory(harness.Case):
             for _ in range(20):
                 semel.ask("GET", "/v1/x")
             before = memory(semel, "VmRSS")
-            connections = [semel.connect() for _ in range(IDLE_CONNECTIONS)]
+            connections = [semel.connect(seconds=30) for _ in range(IDLE_CONNECTIONS)]
             for connection in connections:
                 connection.request("GET", "/v1/x")
                 self.assertEqual(connection.reply("GET").status, 200)

@@ -189,6 +189,7 @@ class ClientCertificates(Case):
                 with self.assertRaises((ssl.SSLError, wire.Closed, ConnectionError)):
                     with self.client(semel, **pair) as client:
                         client.ask("GET", "/v1/x")
+            self.assertEqual(semel.metrics()[1]["semel_tls_handshake_failures_total"], 2)
         self.assertEqual(self.stage.count(), 1)
 
     def test_the_subject_can_be_the_scope(self):

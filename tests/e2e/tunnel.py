@@ -3,9 +3,12 @@
 import base64
 import hashlib
 import os
+import shutil
 import signal
 import struct
+import subprocess
 import time
+import unittest
 
 import harness
 import wire
@@ -32,7 +35,7 @@ def read_frame(reader):
     first, second = reader.exactly(2)
     mask = reader.exactly(4) if second & 0x80 else bytes(4)
     data = reader.exactly(second & 0x7F)
-    return first & 0x0F, bytes(c ^ mask[i % 4] for i, c in enumerate(data)).decode()
+    return first & 0x0F, bytes(c ^ mask[i % 4] for i, c in enumerate(data)).decode(errors="replace")
 
 
 def agree(arrival):
@@ -165,6 +168,66 @@ class Events(harness.Case):
                     arrival.send(b"0\r\n\r\n")
                 arrival.close()
                 self.assertEqual(client.reader.exactly(5), b"0\r\n\r\n")
+
+
+# A browser's objects, in Node: says what it gets, and ends.
+SOCKET = """
+const socket = new WebSocket(process.argv[1]);
+socket.onopen = () => socket.send("from node");
+socket.onmessage = (event) => { console.log(event.data); socket.close(1000); };
+socket.onclose = (event) => console.log("closed", event.code);
+socket.onerror = (event) => console.log("error", event.message);
+"""
+SOURCE = """
+const source = new EventSource(process.argv[1]);
+source.onmessage = (event) => { console.log(event.data); if (event.data === "2") source.close(); };
+source.onerror = () => { console.log("error"); source.close(); };
+"""
+
+
+def node(script, url):
+    return subprocess.Popen(["node", "--experimental-websocket", "--experimental-eventsource", "--no-warnings", "-e",
+                             script, url], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def node_has(name):
+    if shutil.which("node") is None:
+        return False
+    said = subprocess.run(["node", "--experimental-websocket", "--experimental-eventsource", "-e",
+                           f"console.log(typeof {name})"], capture_output=True, text=True, check=False)
+    return said.stdout.strip() == "function"
+
+
+class RealClients(harness.Case):
+    @unittest.skipUnless(node_has("WebSocket"), "this Node has no WebSocket")
+    def test_a_web_socket_of_node(self):
+        """A client of somebody else's making opens, talks, and closes in good order."""
+        with self.gateway() as semel:
+            client = node(SOCKET, "ws://%s:%d/v1/socket" % semel.address)
+            arrival = self.stage.next(seconds=20)
+            agree(arrival)
+            self.assertEqual(read_frame(arrival.reader), (1, "from node"))
+            arrival.send(frame("to node", masked=False))
+            self.assertEqual(read_frame(arrival.reader)[0], 8)
+            arrival.send(struct.pack("!BBH", 0x88, 2, 1000))
+            arrival.close()
+            said, _ = client.communicate(timeout=20)
+            self.assertEqual(said.splitlines(), ["to node", "closed 1000"])
+
+    @unittest.skipUnless(node_has("EventSource"), "this Node has no EventSource")
+    def test_an_event_source_of_node(self):
+        """Events arrive at a client that knows nothing of gateways."""
+        with self.gateway() as semel:
+            client = node(SOURCE, "http://%s:%d/v1/events" % semel.address)
+            arrival = self.stage.next(seconds=20)
+            arrival.send(wire.head_bytes("HTTP/1.1 200 OK", [("Content-Type", "text/event-stream"),
+                                                             ("Transfer-Encoding", "chunked")]))
+            for i in range(3):
+                event = f"data: {i}\n\n".encode()
+                arrival.send(b"%x\r\n%s\r\n" % (len(event), event))
+            said, _ = client.communicate(timeout=20)
+            arrival.close()
+            self.assertEqual(said.splitlines(), ["0", "1", "2"])
 
 
 if __name__ == "__main__":
