@@ -102,7 +102,7 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .replays = replays_,
                           .log = log_,
                           .keys = keys_};
-  return run(std::make_unique<Exchange>(services, plan_, transaction));
+  return run(services, plan_, &transaction);
 }
 
 // Nothing of what came is believed, so nothing of it is in the line.
@@ -116,8 +116,9 @@ void Worker::refused(std::uint16_t status) {
   if (plan_->config->log.takes(LogLevel::warning)) log_.add(entry);
 }
 
-Task<void> Worker::run(std::unique_ptr<Exchange> exchange) {
-  co_await exchange->run();
+Task<void> Worker::run(Services services, std::shared_ptr<const Plan> plan, http::Transaction* transaction) {
+  Exchange exchange(services, std::move(plan), *transaction);
+  co_await exchange.run();
 }
 
 // Writes the log every tick; when draining, ends the thread once the last connection is gone or time is up.

@@ -19,6 +19,7 @@
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/ticker.h"
+#include "http/transaction.h"
 #include "policy/config.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -63,7 +64,7 @@ class Worker : public http::Handler {
   void refused(std::uint16_t status) override;
 
  private:
-  static Task<void> run(std::unique_ptr<Exchange> exchange);
+  static Task<void> run(Services services, std::shared_ptr<const Plan> plan, http::Transaction* transaction);
   Task<void> keep_house();
 
   Shared shared_;
