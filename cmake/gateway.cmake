@@ -12,7 +12,7 @@ endfunction()
 semel_part(http OpenSSL::SSL)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # Beast's parser keeps 4 KiB on the stack for folded lines, which it fills before it reads them.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/http/parser.cc PROPERTIES
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/http/parser.cc ${PROJECT_SOURCE_DIR}/src/http/fetch.cc PROPERTIES
     COMPILE_OPTIONS -ftrivial-auto-var-init=uninitialized SKIP_PRECOMPILE_HEADERS ON)
 endif()
 semel_part(gateway semel_http semel_guard fmt::fmt)

@@ -58,12 +58,12 @@ inline Task<Response> handle(const BeastRequest* request, BeastHandler* handler,
   co_return response_of(std::move(said));
 }
 
-inline BeastResponse reply_of(Response response, unsigned version, bool keep_alive) {
-  BeastResponse reply(boost::beast::http::status::ok, version);
+inline BeastResponse reply_of(Response response, const BeastRequest& request) {
+  BeastResponse reply(boost::beast::http::status::ok, request.version());
   reply.result(response.status);
   for (const Field& field : response.fields) reply.insert(field.name, field.value);
-  reply.keep_alive(keep_alive);
-  if (response.status == 204 || response.status == 304) return reply;
+  reply.keep_alive(request.keep_alive());
+  if (request.method_string() == "HEAD" || response.status == 204 || response.status == 304) return reply;
   reply.body() = std::move(response.body);
   reply.prepare_payload();
   return reply;
@@ -75,7 +75,7 @@ inline Task<BeastResponse> run(Guard guard, Once* once, const BeastRequest* requ
   const HttpRequest asked = view_of(*request, fields, ip);
   Handler handle_it = [request, &handler](Fence fence) { return handle(request, &handler, fence); };
   Response response = co_await guard.run(*once, asked, std::move(handle_it), std::move(probe));
-  co_return reply_of(std::move(response), request->version(), request->keep_alive());
+  co_return reply_of(std::move(response), *request);
 }
 
 }  // namespace beast_adapter
@@ -94,7 +94,7 @@ inline BeastResponse guarded(const Guard& guard, BlockingRunner once, const Beas
   const std::vector<FieldView> fields = beast_adapter::fields_of(request);
   const auto handle = [&](Fence fence) { return beast_adapter::response_of(handler(request, fence)); };
   Response response = guard.run(std::move(once), beast_adapter::view_of(request, fields, ip), handle);
-  return beast_adapter::reply_of(std::move(response), request.version(), request.keep_alive());
+  return beast_adapter::reply_of(std::move(response), request);
 }
 
 }  // namespace semel

@@ -215,8 +215,8 @@ Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
   if (!admit(*route)) co_return Outcome{.verdict = Verdict::release, .response = std::make_shared<Response>()};
   attempt_began_ = services_.clock.stopwatch();
   services_.metrics.claim_seconds.add(seconds(attempt_began_ - asked_));
-  attempt_ = std::make_unique<Attempt>(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
-                                       config().reply.replayed_header);
+  attempt_.emplace(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
+                   config().reply.replayed_header);
   Outcome outcome = co_await attempt_->run(head_for_upstream(*route, fence.number), body_);
   upstream_time_ = services_.clock.stopwatch() - attempt_began_;
   services_.metrics.upstream_seconds.add(seconds(upstream_time_));
@@ -242,10 +242,12 @@ Task<Outcome> Exchange::probe(const Route* route, const Expression* question, st
 }
 
 Task<void> Exchange::tell(Answer answer, const Identity* identity) {
-  if (auto* ran = std::get_if<Ran>(&answer)) {
-    fence_ = ran->fence.number;
-    co_await tell_first(std::move(*ran));
-  } else if (auto* replayed = std::get_if<Replayed>(&answer)) {
+  if (auto* ran = std::get_if<Ran>(&answer)) return tell_first(std::move(*ran));
+  return tell_later(std::move(answer), identity);
+}
+
+Task<void> Exchange::tell_later(Answer answer, const Identity* identity) {
+  if (auto* replayed = std::get_if<Replayed>(&answer)) {
     fence_ = replayed->fence.number;
     Result<Response> reply = replay_reply(*replayed->response, replayed->expires_at, config().reply);
     if (!reply) {
@@ -270,6 +272,7 @@ Task<void> Exchange::tell(Answer answer, const Identity* identity) {
 
 // The first caller gets the upstream's own answer, or hears how far the request got.
 Task<void> Exchange::tell_first(Ran ran) {
+  fence_ = ran.fence.number;
   if (over_quota_) {
     co_await refuse(problem(over_quota_->problem), over_quota_->retry_after);
     co_return;

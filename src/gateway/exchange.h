@@ -96,6 +96,7 @@ class Exchange {
 
   // What comes down.
   Task<void> tell(Answer answer, const Identity* identity);
+  Task<void> tell_later(Answer answer, const Identity* identity);
   Task<void> tell_first(Ran ran);
   Task<void> tell_unreached(http::CallEnd end, const Policy* guarded_by);
   Task<void> refuse(ProblemType type) { return refuse(problem(type), Millis{0}, {}); }
@@ -130,7 +131,7 @@ class Exchange {
   std::chrono::nanoseconds attempt_began_{0};
   EventLabels event_;
   std::chrono::nanoseconds upstream_time_{0};
-  std::unique_ptr<Attempt> attempt_;
+  std::optional<Attempt> attempt_;
   std::shared_ptr<Pause> given_up_;  // on the store: there once that has happened, rung once the client has been told
 };
 

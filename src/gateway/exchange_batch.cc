@@ -78,7 +78,7 @@ Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
     if (attempt_) note(Ending::unknown);
     co_return;
   }
-  if (attempt_ != nullptr) {
+  if (attempt_) {
     Ran ran{.outcome = std::move(outcome), .fence = run.fences.back(), .expires_at = run.expires_at};
     fence_ = ran.fence.number;
     co_await tell_first(std::move(ran));

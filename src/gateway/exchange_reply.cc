@@ -84,8 +84,8 @@ Task<void> Exchange::pass(const Route* route) {
 
 // A request whose body has been read already, but which has no key to guard it by.
 Task<void> Exchange::forward_unguarded(const Route* route, Ending ending) {
-  attempt_ = std::make_unique<Attempt>(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
-                                       config().reply.replayed_header);
+  attempt_.emplace(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
+                   config().reply.replayed_header);
   Outcome outcome = co_await attempt_->run(head_for_upstream(*route, std::nullopt), body_);
   outcome.verdict = Verdict::release;  // nothing was promised, so nothing is kept
   Ran ran{.outcome = std::move(outcome), .fence = {}, .expires_at = {}};

@@ -22,6 +22,7 @@
 #include "http/session.h"
 #include "http/ticker.h"
 #include "http/tls.h"
+#include "http/transaction.h"
 #include "policy/config.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -68,7 +69,7 @@ class Worker : public http::Handler {
   void handshake_failed() override;
 
  private:
-  static Task<void> run(std::unique_ptr<Exchange> exchange);
+  static Task<void> run(Services services, std::shared_ptr<const Plan> plan, http::Transaction* transaction);
   Task<void> keep_house();
 
   Shared shared_;

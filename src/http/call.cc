@@ -28,9 +28,12 @@ CallEnd end_of(Failure failure) {
 
 Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
   for (Upstream::Use use = Upstream::Use::pooled;; use = Upstream::Use::fresh) {
-    Try<std::unique_ptr<Upstream::Link>> link = co_await upstream_.link(use);
-    if (!link) co_return CallEnd::not_reached;
-    link_ = *std::move(link);
+    link_ = use == Upstream::Use::pooled ? upstream_.pooled() : nullptr;
+    if (link_ == nullptr) {
+      Try<std::unique_ptr<Upstream::Link>> link = co_await upstream_.link(use);
+      if (!link) co_return CallEnd::not_reached;
+      link_ = *std::move(link);
+    }
     Connection& connection = link_->connection();
     connection.reset_written();
     connection.deadline().expect_within(timeout_);
@@ -105,7 +108,8 @@ Attempt<std::string_view> Call::read_body() {
 Attempt<std::string> Call::read_body_up_to(std::size_t bytes_max) {
   std::string body;
   for (;;) {
-    const Try<std::string_view> piece = co_await read_body();
+    Try<std::string_view> piece = body_at_hand();
+    if (piece && piece->empty() && !parser_->done()) piece = co_await read_body();
     if (!piece) co_return failed(piece.error());
     if (piece->empty()) co_return body;
     body.append(*piece);

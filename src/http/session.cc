@@ -94,8 +94,9 @@ Task<Session::Next> Session::serve_one() {
     if (!transaction_->body_read()) co_await linger();
     co_return Next::close;
   }
-  const bool usable = co_await drained();
-  co_return usable ? Next::request : Next::close;
+  if (!transaction_->body_read() && !co_await drained()) co_return Next::close;
+  transaction_->release_body();
+  co_return Next::request;
 }
 
 Attempt<void> Session::read_head() {
@@ -141,7 +142,6 @@ Task<bool> Session::drained() {
     seen += piece->size();
     if (seen > drained_bytes_max) co_return false;
   }
-  transaction_->release_body();
   co_return true;
 }
 

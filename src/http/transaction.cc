@@ -36,25 +36,38 @@ Attempt<void> Transaction::invite_body() {
   co_return co_await connection_.write(invitation);
 }
 
-Attempt<std::string_view> Transaction::read_body() {
+// The next piece, without waiting: empty at the end of the body, and if the piece has yet to arrive.
+Try<std::string_view> Transaction::body_at_hand() {
   release_body();
   while (!parser_.done()) {
     const auto piece = parser_.read_body(connection_.unread());
-    if (!piece) co_return failed(piece.error());
+    if (!piece) return failed(piece.error());
     if (!piece->data.empty()) {
       unconsumed_ = piece->consumed;
-      co_return piece->data;
+      return piece->data;
     }
     connection_.consume(piece->consumed);
-    if (parser_.done()) break;
-    const Try<void> invited = co_await invite_body();
-    if (!invited) co_return failed(invited.error());
-    if (!gathering_) connection_.deadline().expect_within(patience_);
-    const Try<void> filled = co_await connection_.fill();
-    if (!gathering_) connection_.deadline().expect_nothing();
-    if (!filled) co_return failed(filled.error());
+    if (piece->consumed == 0) break;
   }
-  co_return std::string_view();
+  return std::string_view();
+}
+
+Attempt<void> Transaction::wait_for_body() {
+  const Try<void> invited = co_await invite_body();
+  if (!invited) co_return failed(invited.error());
+  if (!gathering_) connection_.deadline().expect_within(patience_);
+  const Try<void> filled = co_await connection_.fill();
+  if (!gathering_) connection_.deadline().expect_nothing();
+  co_return filled;
+}
+
+Attempt<std::string_view> Transaction::read_body() {
+  for (;;) {
+    const Try<std::string_view> piece = body_at_hand();
+    if (!piece || !piece->empty() || parser_.done()) co_return piece;
+    const Try<void> more = co_await wait_for_body();
+    if (!more) co_return failed(more.error());
+  }
 }
 
 Transaction::Gathering::Gathering(Transaction& transaction) : transaction_(transaction) {
@@ -78,11 +91,14 @@ Attempt<std::string> Transaction::read_whole_body(std::size_t bytes_max) {
     body.reserve(std::min<std::size_t>(head_.length(), read_ahead_bytes_max));
   }
   for (;;) {
-    const Try<std::string_view> piece = co_await read_body();
+    const Try<std::string_view> piece = body_at_hand();
     if (!piece) co_return failed(piece.error());
-    if (piece->empty()) co_return body;
     if (body.size() + piece->size() > bytes_max) co_return failed(Failure::too_large);
     body.append(*piece);
+    if (!piece->empty()) continue;
+    if (parser_.done()) co_return body;
+    const Try<void> more = co_await wait_for_body();
+    if (!more) co_return failed(more.error());
   }
 }
 

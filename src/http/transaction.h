@@ -94,6 +94,8 @@ class Transaction {
     Transaction& transaction_;
   };
 
+  Try<std::string_view> body_at_hand();
+  Attempt<void> wait_for_body();
   Attempt<void> invite_body();
   [[nodiscard]] bool has_no_body(std::uint16_t status) const;
   void end_head(HeadWriter& head) const;

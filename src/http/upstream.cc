@@ -84,23 +84,33 @@ std::size_t Upstream::choose(const std::vector<bool>& tried) const {
     return std::pair(rests, site.busy);
   };
   for (std::size_t at = 0; at < sites_.size(); ++at) {
-    if (!tried[at] && (best == sites_.size() || rank(sites_[at]) < rank(sites_[best]))) best = at;
+    const bool out = at < tried.size() && tried[at];
+    if (!out && (best == sites_.size() || rank(sites_[at]) < rank(sites_[best]))) best = at;
   }
   return best;
+}
+
+std::unique_ptr<Upstream::Link> Upstream::pooled(std::size_t at) {
+  Site& site = sites_[at];
+  while (!site.idle.empty()) {
+    std::unique_ptr<Connection> connection = std::move(site.idle.back());
+    site.idle.pop_back();
+    connection->deadline().busy();
+    connection->deadline().expect_nothing();
+    if (connection->silent()) return std::make_unique<Link>(*this, at, std::move(connection), Use::pooled);
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Upstream::Link> Upstream::pooled() {
+  return pooled(choose({}));
 }
 
 Attempt<std::unique_ptr<Upstream::Link>> Upstream::link(Use use) {
   std::vector<bool> tried(sites_.size(), false);
   Failure last = Failure::unreachable;
   for (std::size_t at = choose(tried); at < sites_.size(); at = choose(tried)) {
-    Site& site = sites_[at];
-    while (use == Use::pooled && !site.idle.empty()) {
-      std::unique_ptr<Connection> connection = std::move(site.idle.back());
-      site.idle.pop_back();
-      connection->deadline().busy();
-      connection->deadline().expect_nothing();
-      if (connection->silent()) co_return std::make_unique<Link>(*this, at, std::move(connection), Use::pooled);
-    }
+    if (std::unique_ptr<Link> idle = use == Use::pooled ? pooled(at) : nullptr) co_return idle;
     Try<std::unique_ptr<Link>> fresh = co_await connect(at);
     if (fresh) co_return fresh;
     last = fresh.error();

@@ -63,11 +63,14 @@ class Upstream {
     Use use_;
   };
 
+  // One of the first choice that waits for its next request, if there is one: without a coroutine, unlike link().
+  std::unique_ptr<Link> pooled();
   // Failure::unreachable or timed_out: no address took a connection.
   Attempt<std::unique_ptr<Link>> link(Use use);
 
  private:
   struct Site;
+  std::unique_ptr<Link> pooled(std::size_t at);
   [[nodiscard]] std::size_t choose(const std::vector<bool>& tried) const;
   Attempt<boost::asio::ip::tcp::endpoint> resolve(std::size_t at);
   Attempt<std::unique_ptr<Link>> connect(std::size_t at);

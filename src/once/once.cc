@@ -76,21 +76,16 @@ SharedResponse no_content() {
       Response{.status = status_no_content, .fields = {}, .body = {}, .body_kept = true});
 }
 
-// An exception may come after an effect, so it says as much as no answer.
-Task<Outcome> guarded(Action action, Fence fence) {
-  try {
-    co_return co_await action(fence);
-  } catch (...) {
-    co_return Outcome{.verdict = Verdict::unknown, .response = nullptr};
-  }
-}
-
 Task<Outcome> guarded(Probe* probe) {
   try {
     co_return co_await (*probe)();
   } catch (...) {
-    co_return Outcome{.verdict = Verdict::unknown, .response = nullptr};
+    co_return unknown();
   }
+}
+
+bool lost(const Result<Claim>& claimed) {
+  return !claimed && claimed.error().code == Code::unavailable;
 }
 
 }  // namespace
@@ -106,10 +101,12 @@ class Once::Impl {
   Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe, SharedOrder order);
 
  private:
-  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms);
-  Async<void> confirm(Key key, Fence fence, Millis lease, Time asked_at);
+  Async<Claim> claim_again(Key key, Fingerprint fingerprint, Terms terms);
+  bool late(Time asked_at, Millis lease) const { return clock_.now() - asked_at > lease / renewals_per_lease; }
+  Async<void> confirm(Key key, Fence fence, Millis lease);
   Task<Answer> perform(Key key, Run run, Policy policy, Action action);
   Task<Answer> adopt(Key key, Run run, Policy policy, Outcome found);
+  Async<void> end(Key key, Fence fence, const Outcome& outcome);
   Async<void> finish(Key key, Fence fence, Outcome outcome);
   std::uint64_t owner() { return scrambled(next_owner_.fetch_add(0x9e3779b97f4a7c15ULL)); }
 
@@ -136,15 +133,18 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   for (;;) {
     std::unique_ptr<Waiters::Place> place;
     if (policy.in_flight == InFlight::wait) place = waiters_.enter(other.value_or(key), executor);
-    const Result<Claim> claimed = co_await claim(key, fingerprint, terms);
+    Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
+    if (lost(claimed)) claimed = co_await claim_again(key, fingerprint, terms);
     if (!claimed) co_return refused_by(claimed.error());
     const Decision decision = decide(*claimed, fingerprint, policy);
 
     if (const auto* go = std::get_if<Run>(&decision)) {
       place.reset();
       if (found.verdict == Verdict::keep) co_return co_await adopt(std::move(key), *go, policy, std::move(found));
-      const Result<void> fresh = co_await confirm(key, go->fence, policy.lease, asked_at);
-      if (!fresh) co_return refused_by(fresh.error());
+      if (late(asked_at, policy.lease)) {
+        const Result<void> fresh = co_await confirm(key, go->fence, policy.lease);
+        if (!fresh) co_return refused_by(fresh.error());
+      }
       co_return co_await perform(std::move(key), *go, policy, std::move(action));
     }
     if (const auto* replay = std::get_if<Replay>(&decision)) {
@@ -177,31 +177,29 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
 }
 
 // A claim whose answer was lost is repeated by the same owner: the store then says what became of it.
-Async<Claim> Once::Impl::claim(Key key, Fingerprint fingerprint, Terms terms) {
-  for (int attempt = 1;; ++attempt) {
+Async<Claim> Once::Impl::claim_again(Key key, Fingerprint fingerprint, Terms terms) {
+  for (int attempt = 2;; ++attempt) {
     Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
-    const bool lost = !claimed && claimed.error().code == Code::unavailable;
-    if (!lost || attempt == claim_tries) co_return claimed;
+    if (!lost(claimed) || attempt == claim_tries) co_return claimed;
   }
 }
 
 // A grant that was long on its way (a slow disk, a stopped process), or that repeats one whose first answer was lost,
 // may have lapsed by now, and another attempt may have begun. Nothing has gone out yet, so the lease is renewed before
 // anything does; if it cannot be, the claim is given up.
-Async<void> Once::Impl::confirm(Key key, Fence fence, Millis lease, Time asked_at) {
+Async<void> Once::Impl::confirm(Key key, Fence fence, Millis lease) {
   Result<void> renewed;
-  for (int attempt = 1; clock_.now() - asked_at > lease / renewals_per_lease; ++attempt) {
-    asked_at = clock_.now();
-    if (attempt > claim_tries) {
-      renewed = fail(Code::unavailable, "the store answers more slowly than the lease lasts");
-    } else {
-      renewed = co_await store_.renew(key, fence, lease);
-    }
-    if (renewed) continue;
-    const Outcome untouched{.verdict = Verdict::release, .response = nullptr};
-    (void)co_await finish(std::move(key), fence, untouched);
+  for (int attempt = 1;; ++attempt) {
+    const Time asked_at = clock_.now();
+    renewed = co_await store_.renew(key, fence, lease);
+    if (!renewed) break;
+    if (!late(asked_at, lease)) co_return renewed;
+    if (attempt < claim_tries) continue;
+    renewed = fail(Code::unavailable, "the store answers more slowly than the lease lasts");
     break;
   }
+  const Outcome untouched{.verdict = Verdict::release, .response = nullptr};
+  (void)co_await finish(std::move(key), fence, untouched);
   co_return renewed;
 }
 
@@ -211,7 +209,12 @@ Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action)
 
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(true);
-  Outcome outcome = co_await guarded(std::move(action), run.fence);
+  Outcome outcome;
+  try {
+    outcome = co_await action(run.fence);
+  } catch (...) {
+    outcome = unknown();  // an exception may come after an effect, so it says as much as no answer
+  }
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
 
@@ -230,16 +233,16 @@ Task<Answer> Once::Impl::adopt(Key key, Run run, Policy policy, Outcome found) {
   co_return Replayed{.response = std::move(found.response), .fence = run.fence, .expires_at = run.expires_at};
 }
 
+Async<void> Once::Impl::end(Key key, Fence fence, const Outcome& outcome) {
+  if (outcome.verdict == Verdict::release) return store_.release(std::move(key), fence);
+  return store_.complete(std::move(key), fence, outcome.verdict == Verdict::keep ? outcome.response : nullptr);
+}
+
 Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome) {
-  if (outcome.verdict != Verdict::keep) outcome.response = nullptr;
   Result<void> finished;
   Millis pause = finish_pause;
   for (int attempt = 1;; ++attempt) {
-    if (outcome.verdict == Verdict::release) {
-      finished = co_await store_.release(key, fence);
-    } else {
-      finished = co_await store_.complete(key, fence, outcome.response);
-    }
+    finished = co_await end(key, fence, outcome);
     if (finished || finished.error().code == Code::fenced || attempt == finish_tries) break;
     co_await sleep(clock_, pause);
     pause *= 2;

@@ -121,6 +121,7 @@ Response to_keep(std::uint16_t status, std::span<const FieldView> fields, std::s
                  const KeepTerms& terms) {
   Response response{.status = status, .fields = {}, .body = {}, .body_kept = body.size() <= terms.store_body_max};
   const std::vector<std::string_view> connection = named_by_connection(fields);
+  response.fields.reserve(fields.size());
   for (const FieldView& field : fields) {
     if (!is_field_name(field.name) || !is_field_value(field.value)) continue;
     if (ends_here(field.name, connection, terms.replayed_header)) continue;

@@ -3,16 +3,16 @@
 // Every call is one step under the mutex, and the time is read inside it, so the order of the calls is also the order
 // of their times. Nothing here waits: a call has ended when its coroutine is first resumed.
 //
-//   records_      key → record
-//   vanishing_    (when the record counts as absent, key id), earliest first: sweep() reads only what has expired
+//   records_      key → record, and where it stands in vanishing_
+//   vanishing_    when the record counts as absent → key id, earliest first: sweep() reads only what has expired
 
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -64,6 +64,12 @@ class MemoryStore : public Store, public Reopening {
   Async<bool> reopen(Key key) override { co_return free(key); }
 
  private:
+  using Vanishing = std::multimap<Time, Digest>;
+  struct Kept {
+    Record record;
+    Vanishing::iterator vanishing;
+  };
+
   Claim take(const Key& key, const Fingerprint& fingerprint, const Terms& terms) {
     const std::scoped_lock lock(mutex_);
     const Time now = clock_.now();
@@ -102,8 +108,9 @@ class MemoryStore : public Store, public Reopening {
     std::size_t removed = 0;
     for (auto entry = vanishing_.begin(); removed < limit && entry != vanishing_.end() && entry->first <= now;) {
       const auto found = records_.find(Key{.id = entry->second, .scope = {}, .space = {}});
-      check(found != records_.end() && expired(found->second, now), "the expiry index names records that have expired");
-      if (in_use(found->second, latest_of(&found->second), now)) {
+      check(found != records_.end() && expired(found->second.record, now),
+            "the expiry index names records that have expired");
+      if (in_use(found->second.record, latest_of(&found->second.record), now)) {
         ++entry;
         continue;
       }
@@ -122,20 +129,24 @@ class MemoryStore : public Store, public Reopening {
 
   const Record* find(const Key& key) const {
     const auto found = records_.find(key);
-    return found == records_.end() ? nullptr : &found->second;
+    return found == records_.end() ? nullptr : &found->second.record;
   }
 
   void put(Record record) {
-    if (const Record* old = find(record.key)) vanishing_.erase({vanishes_at(*old), old->key.id});
-    vanishing_.emplace(vanishes_at(record), record.key.id);
-    const Key key = record.key;
-    records_.insert_or_assign(key, std::move(record));
+    const auto [entry, added] = records_.try_emplace(record.key);
+    Kept& kept = entry->second;
+    const Time at = vanishes_at(record);
+    if (added || kept.vanishing->first != at) {
+      if (!added) vanishing_.erase(kept.vanishing);
+      kept.vanishing = vanishing_.emplace_hint(vanishing_.end(), at, record.key.id);  // mostly it is the last to go
+    }
+    kept.record = std::move(record);
   }
 
   Clock& clock_;
   std::mutex mutex_;
-  std::unordered_map<Key, Record> records_;
-  std::set<std::pair<Time, Digest>> vanishing_;
+  std::unordered_map<Key, Kept> records_;
+  Vanishing vanishing_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,12 +33,8 @@ constexpr std::uint64_t prepared_bytes = 1U << 20U;  // at a time
 
 class PreparedLog : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  using Bytes = std::atomic<std::uint64_t>;
-
-  PreparedLog(std::unique_ptr<rocksdb::FSWritableFile> file, int ahead, std::shared_ptr<Bytes> newest)
-      : FSWritableFileOwnerWrapper(std::move(file)), ahead_(ahead), newest_(std::move(newest)) {
-    newest_->store(0, std::memory_order_relaxed);
-  }
+  PreparedLog(std::unique_ptr<rocksdb::FSWritableFile> file, int ahead, std::shared_ptr<PreparedLogs::Newest> newest)
+      : FSWritableFileOwnerWrapper(std::move(file)), ahead_(ahead), newest_(std::move(newest)) {}
   ~PreparedLog() override { ::close(ahead_); }
   PreparedLog(const PreparedLog&) = delete;
   PreparedLog& operator=(const PreparedLog&) = delete;
@@ -72,7 +69,7 @@ class PreparedLog : public rocksdb::FSWritableFileOwnerWrapper {
  private:
   void wrote(std::size_t bytes) {
     written_ += bytes;
-    newest_->store(written_, std::memory_order_relaxed);
+    newest_->bytes.store(written_, std::memory_order_relaxed);
   }
 
   // If there is no room for zeros there may still be some for the record: then the log grows as it is written.
@@ -92,8 +89,16 @@ class PreparedLog : public rocksdb::FSWritableFileOwnerWrapper {
   int ahead_;
   std::uint64_t written_ = 0;
   std::uint64_t prepared_ = 0;
-  std::shared_ptr<Bytes> newest_;
+  std::shared_ptr<PreparedLogs::Newest> newest_;
 };
+
+// The engine names its logs by number: 000042.log.
+std::uint64_t number_of(std::string_view name) {
+  name.remove_prefix(name.rfind('/') + 1);
+  std::uint64_t number = 0;
+  std::from_chars(name.data(), name.data() + name.size(), number);
+  return number;
+}
 
 }  // namespace
 
@@ -103,6 +108,8 @@ IOStatus PreparedLogs::NewWritableFile(const std::string& name, const rocksdb::F
   if (!made.ok() || !std::string_view(name).ends_with(".log")) return made;
   const int ahead = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
   if (ahead < 0) return IOStatus::IOError("cannot open " + name, std::generic_category().message(errno));
+  newest_->number.store(number_of(name), std::memory_order_relaxed);
+  newest_->bytes.store(0, std::memory_order_relaxed);
   *file = std::make_unique<PreparedLog>(std::move(*file), ahead, newest_);
   return made;
 }

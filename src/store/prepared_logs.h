@@ -28,12 +28,15 @@ class PreparedLogs : public rocksdb::FileSystemWrapper {
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* debug) override;
 
-  // How much has been written to the newest log.
-  [[nodiscard]] std::uint64_t newest_bytes() const { return newest_->load(std::memory_order_relaxed); }
+  // The log that was made last: its number, and how much has been written to it. Told without asking the disk.
+  struct Newest {
+    std::atomic<std::uint64_t> number{0};
+    std::atomic<std::uint64_t> bytes{0};
+  };
+  [[nodiscard]] const Newest& newest() const { return *newest_; }
 
  private:
-  using Bytes = std::atomic<std::uint64_t>;
-  std::shared_ptr<Bytes> newest_ = std::make_shared<Bytes>(0);
+  std::shared_ptr<Newest> newest_ = std::make_shared<Newest>();
 };
 
 }  // namespace semel

@@ -23,7 +23,6 @@
 #include <rocksdb/options.h>
 #include <rocksdb/slice.h>
 #include <rocksdb/status.h>
-#include <rocksdb/transaction_log.h>
 
 #include "core/codec.h"
 #include "store/index_key.h"
@@ -99,7 +98,11 @@ Result<void> RocksLedger::commit(std::span<const Change> changes) {
   const Time now = clock_.now();
   filter_.set_time(now);
   batch_.Clear();
+  entries_.clear();
   for (const Change& change : changes) add(change);
+  // In order, so that each goes in right behind the one before it: most are the latest there are.
+  std::ranges::sort(entries_);
+  for (const Expiry& entry : entries_) batch_.Put(index_, IndexKey(entry).slice(), {}).PermitUncheckedError();
   const bool mark_time = now >= marked_at_ + time_mark_every;
   if (mark_time) {
     std::array<char, sizeof(std::int64_t)> bytes{};
@@ -114,9 +117,7 @@ Result<void> RocksLedger::commit(std::span<const Change> changes) {
   const rocksdb::Status written = db_->Write(durable, &batch_);
   if (!written.ok()) return stop(written.ToString());
   if (mark_time) marked_at_ = now;
-  const Result<Mark> mark = durable_mark(now);
-  if (!mark) return stop(mark.error().detail);
-  if (Result<void> noted = marker_.write(*mark); !noted) return stop(noted.error().detail);
+  if (Result<void> noted = marker_.write(durable_mark(now)); !noted) return stop(noted.error().detail);
   if (options_.on_commit) options_.on_commit(changes.size(), clock_.stopwatch() - began);
   return {};
 }
@@ -135,20 +136,17 @@ void RocksLedger::add(const Change& change) {
     batch_.Delete(index_, old.slice()).PermitUncheckedError();
   }
   if (stands_at) {
-    const IndexKey entry({.at = *stands_at, .id = change.id});
-    batch_.Put(index_, entry.slice(), rocksdb::Slice()).PermitUncheckedError();
+    entries_.push_back({.at = *stands_at, .id = change.id});
     index_begins_ = std::min(index_begins_, *stands_at);
   }
 }
 
 // What the marker may promise after a commit: this thread is the only writer, so all that is in the log is synced.
-Result<Mark> RocksLedger::durable_mark(Time now) const {
-  std::unique_ptr<rocksdb::LogFile> log;
-  const rocksdb::Status status = db_->GetCurrentWalFile(&log);
-  if (!status.ok()) return fail(Code::unavailable, "cannot find the live write-ahead log: " + status.ToString());
+Mark RocksLedger::durable_mark(Time now) const {
+  const PreparedLogs::Newest& log = logs_->newest();
   return Mark{.created = true,
-              .log = log->LogNumber(),
-              .log_bytes = logs_->newest_bytes(),
+              .log = log.number.load(std::memory_order_relaxed),
+              .log_bytes = log.bytes.load(std::memory_order_relaxed),
               .sequence = db_->GetLatestSequenceNumber(),
               .time = now};
 }

@@ -60,7 +60,7 @@ class RocksLedger : public Ledger {
   Result<void> open_engine();
   Result<void> start_clock();
   void add(const Change& change);
-  [[nodiscard]] Result<Mark> durable_mark(Time now) const;
+  [[nodiscard]] Mark durable_mark(Time now) const;
   Result<void> stop(const std::string& reason);
 
   EmbeddedOptions options_;
@@ -76,6 +76,7 @@ class RocksLedger : public Ledger {
 
   // Of the committer's thread.
   rocksdb::WriteBatch batch_;
+  std::vector<Expiry> entries_;      // of the index, that the batch adds
   Time marked_at_;                   // the time mark on disk
   Time index_begins_ = Time::min();  // no entry is earlier: in front of it lies only what sweeping deleted
   bool admitted_ = false;            // there was room, asked since the last commit

@@ -90,9 +90,7 @@ Result<void> RocksLedger::start_clock() {
   marked_at_ = Time{Millis{stored}};
   clock_.start_from(std::max(marked_at_, marker_.last_time()));
   filter_.set_time(clock_.now());
-  const Result<Mark> mark = durable_mark(clock_.now());
-  if (!mark) return std::unexpected(mark.error());
-  return marker_.write_synced(*mark);
+  return marker_.write_synced(durable_mark(clock_.now()));
 }
 
 }  // namespace semel

@@ -48,7 +48,7 @@ semel::Task<semel::BeastResponse> forward(const semel::UpstreamConfig* upstream,
   if (fence.number == 0) sent.erase("Idempotency-Attempt");
   sent.erase(http::field::expect);
   sent.chunked(false);
-  sent.content_length(sent.body().size());
+  sent.prepare_payload();
   sent.keep_alive(false);
   co_await http::async_write(stream, sent, Token());
   beast::flat_buffer buffer;

@@ -75,7 +75,8 @@ def hammer_payments(options):
     address = free_address()
     server = postgres.Server(options.binary, "max_connections = 100")
     try:
-        with Program(options.examples / "example_payments", server.url, address[1], 32):
+        # A thread stays with its connection: as many as the hammer has (50), or the last wait for the first to close.
+        with Program(options.examples / "example_payments", server.url, address[1], 64):
             hammer(options, "one transaction", address, "/payments", address)
     finally:
         server.close()

@@ -83,9 +83,15 @@ TEST_F(PostgresFault, ClaimWhoseCommitWasNotHeardOfIsFoundByItsOwner) {
     ASSERT_TRUE(
         soon([&] { return server.run("SELECT count(*) FROM semel.keys WHERE owner = " + std::to_string(i)) == "2"; }));
     ASSERT_FALSE(ready(waiting));
-    relay.pass();
     relay.cut();
-    const Result<Claim> claimed = waiting.get();
+    Result<Claim> claimed = waiting.get();
+    // A new connection may take longer than claims are made to wait for one, on a busy machine. Then its owner asks
+    // again, as once() does.
+    const auto heard = [&] {
+      if (said(claimed) == "unavailable") claimed = claim(key, i);
+      return said(claimed) != "unavailable";
+    };
+    ASSERT_TRUE(soon(heard));
     ASSERT_EQ(said(claimed), "ok");
     ASSERT_TRUE(std::holds_alternative<Granted>(*claimed));
     EXPECT_EQ(std::get<Granted>(*claimed).fence, (Fence{.number = 1, .owner = i}));
@@ -107,7 +113,6 @@ TEST_F(PostgresFault, CompletionWhoseCommitWasNotHeardOfIsRepeated) {
     return run(context, store_->complete(key_of(1), fence, answer_of("kept")));
   });
   ASSERT_TRUE(soon([&] { return server.run("SELECT count(*) FROM semel.keys WHERE state = 'done'") == "1"; }));
-  relay.pass();
   relay.cut();
   EXPECT_EQ(said(waiting.get()), "ok");
   EXPECT_EQ(server.run("SELECT touched FROM semel.keys"), "1");

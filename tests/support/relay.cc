@@ -62,6 +62,8 @@ Relay::~Relay() {
 
 void Relay::cut() {
   const std::scoped_lock lock(mutex_);
+  ++generation_;
+  deaf_ = false;
   for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
 }
 
@@ -81,11 +83,11 @@ void Relay::accept_all() {
     }
     const std::scoped_lock lock(mutex_);
     sockets_.insert(sockets_.end(), {client, server});
-    pumps_.emplace_back([this, client, server] { pump(client, server); });
+    pumps_.emplace_back([this, client, server, generation = generation_.load()] { pump(client, server, generation); });
   }
 }
 
-void Relay::pump(int client, int server) {
+void Relay::pump(int client, int server, std::uint64_t generation) {
   std::array<char, 16'384> buffer{};
   std::array<pollfd, 2> both{{{client, POLLIN, 0}, {server, POLLIN, 0}}};
   for (bool alive = true; alive && poll(both.data(), both.size(), -1) > 0;) {
@@ -93,7 +95,8 @@ void Relay::pump(int client, int server) {
       if (both[side].revents == 0) continue;
       const ssize_t count = recv(both[side].fd, buffer.data(), buffer.size(), 0);
       if (side == 0 && count > 0) sent_ += static_cast<std::uint64_t>(count);
-      alive = count > 0 && ((side == 1 && deaf_) || write_all(both[1 - side].fd, buffer.data(), count));
+      const bool unheard = side == 1 && (deaf_ || generation != generation_);
+      alive = count > 0 && (unheard || write_all(both[1 - side].fd, buffer.data(), count));
     }
   }
   const std::scoped_lock lock(mutex_);

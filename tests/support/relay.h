@@ -2,7 +2,8 @@
 //
 //   pass     bytes go both ways
 //   deaf     what the client says goes on to the server; the answers are dropped
-//   cut()    closes every connection, both sides of it
+//   cut()    closes every connection, both sides of it: an answer that had not arrived never does. Those that come
+//            after it pass
 #pragma once
 
 #include <atomic>
@@ -31,12 +32,13 @@ class Relay {
 
  private:
   void accept_all();
-  void pump(int client, int server);
+  void pump(int client, int server, std::uint64_t generation);
 
   const std::string path_;
   const std::string server_;
   int listener_;
   std::atomic<bool> deaf_ = false;
+  std::atomic<std::uint64_t> generation_ = 0;  // how often connections have been cut
   std::atomic<bool> closing_ = false;
   std::atomic<std::uint64_t> sent_ = 0;
   std::mutex mutex_;
