@@ -142,7 +142,9 @@ Task<std::string> Admin::upstream_trouble() {
   const std::shared_ptr<const Plan> plan = worker_.plan();
   for (std::size_t i = 0; i < plan->upstreams.size(); ++i) {
     const auto link = co_await plan->upstreams[i]->link(http::Upstream::Use::fresh);
-    if (!link) co_return plan->config->upstreams[i].name + " takes no connection";
+    if (link) continue;
+    const std::string& why = plan->upstreams[i]->trouble();
+    co_return plan->config->upstreams[i].name + " takes no connection" + (why.empty() ? "" : ": " + why);
   }
   co_return std::string();
 }

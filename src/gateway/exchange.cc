@@ -220,6 +220,7 @@ Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
   Outcome outcome = co_await attempt_->run(head_for_upstream(*route, fence.number), body_);
   upstream_time_ = services_.clock.stopwatch() - attempt_began_;
   services_.metrics.upstream_seconds.add(seconds(upstream_time_));
+  if (attempt_->end() == http::CallEnd::not_reached) detail_ = plan_->upstreams[route->upstream]->trouble();
   if (attempt_->bad_outcome_field()) route_metrics_->bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);
   const bool kept = outcome.verdict == Verdict::keep;
   if (kept && acknowledges(attempt_->answer().status())) outcome.response = acknowledgement();

@@ -79,6 +79,7 @@ Task<void> Exchange::pass(const Route* route) {
   const Relay::Again again = is_safe(request_.method) ? Relay::Again::repeatable : Relay::Again::never;
   const RelayEnd end = co_await relay.run(std::move(head), again);
   if (end == RelayEnd::answered || end == RelayEnd::cut) co_return;
+  if (end == RelayEnd::not_reached) detail_ = plan_->upstreams[route->upstream]->trouble();
   co_await tell_unreached(call_end(end), nullptr);
 }
 

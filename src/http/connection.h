@@ -37,6 +37,8 @@ class Connection {
   // be. `host` is whom the certificate of a server must name.
   Attempt<void> accept_tls(std::shared_ptr<const TlsContext> context);
   Attempt<void> connect_tls(std::shared_ptr<const TlsContext> context, const std::string& host);
+  // Why that failed; only right after it has.
+  [[nodiscard]] std::string tls_complaint() const { return tls_->complaint(); }
   [[nodiscard]] bool encrypted() const { return tls_ != nullptr; }
   // Of the client's certificate, which has been verified; empty if there is none.
   [[nodiscard]] std::string_view client_subject() const { return tls_ ? tls_->subject() : std::string_view(); }

@@ -106,6 +106,14 @@ Try<Tls::Step> Tls::shake_hands() {
   return step(result, 0);
 }
 
+std::string Tls::complaint() const {
+  const long verified = SSL_get_verify_result(session_);
+  if (verified != X509_V_OK)
+    return std::string("its certificate is refused: ") + X509_verify_cert_error_string(verified);
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  return reason == nullptr ? "it closed the connection during the TLS handshake" : std::string("TLS: ") + reason;
+}
+
 Try<Tls::Step> Tls::read(std::span<char> room) {
   ERR_clear_error();
   std::size_t size = 0;

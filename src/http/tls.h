@@ -82,6 +82,9 @@ class Tls {
   // Tells the peer that this was all, if it can be told without waiting.
   void say_end();
 
+  // Why the handshake failed, in words for an operator.
+  [[nodiscard]] std::string complaint() const;
+
   // The subject of the client's certificate as RFC 4514 writes it; empty if it sent none.
   [[nodiscard]] const std::string& subject() const { return subject_; }
 

@@ -131,7 +131,13 @@ Attempt<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
     Try<void> connected = co_await connection->connect(*endpoint);
     if (connected && sites_[at].address.secure) {
       connected = co_await connection->connect_tls(options_.tls, sites_[at].address.host);
-      if (!connected && connected.error() != Failure::timed_out) connected = failed(Failure::unreachable);
+      trouble_.clear();
+      if (!connected && connected.error() == Failure::timed_out) {
+        trouble_ = "the TLS handshake takes too long";
+      } else if (!connected) {
+        trouble_ = connection->tls_complaint();
+        connected = failed(Failure::unreachable);
+      }
     }
     if (connected) {
       sites_[at].failures = 0;

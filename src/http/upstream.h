@@ -67,6 +67,8 @@ class Upstream {
   std::unique_ptr<Link> pooled();
   // Failure::unreachable or timed_out: no address took a connection.
   Attempt<std::unique_ptr<Link>> link(Use use);
+  // Why the last TLS handshake failed, in words; empty if none has since one worked.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:
   struct Site;
@@ -80,6 +82,7 @@ class Upstream {
   Executor executor_;
   Ticker& ticker_;
   std::vector<Site> sites_;
+  std::string trouble_;
 };
 
 }  // namespace semel::http

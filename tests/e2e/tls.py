@@ -236,22 +236,29 @@ class Upstream(Case):
             self.assertEqual({(reply.status, reply.body) for reply in replies}, {(200, replies[0].body)})
         self.assertEqual(set(names), {"localhost"})
 
-    def refused(self, options="", host="127.0.0.1"):
+    def refused(self, options="", host="127.0.0.1", why=""):
+        """Nothing goes up; the caller is not told why, but the log and /readyz know."""
         with self.guarded(options, host) as semel:
-            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k1")), 502, "upstream-unreachable")
+            reply = semel.ask("POST", "/v1/x", keyed("k1"))
+            self.assert_problem(reply, 502, "upstream-unreachable")
+            self.assertNotIn(b"certificate", reply.body)
+            self.assertTrue(wire.eventually(lambda: why in semel.stdout()), semel.stdout())
+            ready = wire.ask(semel.admin, "GET", "/readyz")
+            self.assertEqual(ready.status, 503)
+            self.assertIn(why.encode(), ready.body)
         self.assertEqual(self.stage.count(), 0)
 
     def test_an_upstream_that_is_not_known_gets_nothing(self):
         """Signed by nobody we trust: 502, nothing was sent, the key is free."""
         self.stand(self.cert, self.key)
-        self.refused()
+        self.refused(why="its certificate is refused: unable to get local issuer certificate")
 
     def test_a_certificate_for_another_name_is_refused(self):
         """The right authority, but not the host that was asked for."""
         cert, key = self.authority.sign("elsewhere", "/CN=elsewhere", alt="DNS:elsewhere.test")
         self.stand(cert, key)
-        self.refused(f'ca = "{self.authority.path}"\n')
-        self.refused(f'ca = "{self.authority.path}"\n', "localhost")
+        self.refused(f'ca = "{self.authority.path}"\n', why="IP address mismatch")
+        self.refused(f'ca = "{self.authority.path}"\n', "localhost", why="hostname mismatch")
 
     def test_a_plain_upstream_behind_https_gets_nothing(self):
         """It answers no handshake, so no request goes to it."""
