@@ -9,8 +9,10 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/stores.h"
+#include "gateway/tls_set.h"
 #include "policy/config.h"
 #include <semel/clock.h>
+#include <semel/result.h>
 
 namespace semel {
 namespace {
@@ -20,6 +22,10 @@ int check_config(const std::string& path) {
   if (config == nullptr) return 1;
   if (const std::string missing = unsupported(*config); !missing.empty()) {
     fmt::print(stderr, "{}: {}\n", path, missing);
+    return 1;
+  }
+  if (const Result<TlsSet> tls = load_tls(*config); !tls) {
+    fmt::print(stderr, "{}: {}\n", path, tls.error().detail);
     return 1;
   }
   fmt::print("{}: fine: {} upstream(s), {} webhook(s), {} route(s)\n", path, config->upstreams.size(),

@@ -15,7 +15,6 @@
 #include <fmt/format.h>
 
 #include "cli/stores.h"
-#include "policy/address.h"
 #include "policy/config.h"
 #include "policy/issue.h"
 #include "policy/parse_config.h"
@@ -84,13 +83,6 @@ std::string unsupported(const Config& config) {
   }
   for (const Webhook& webhook : config.webhooks) {
     if (webhook.delivery == Delivery::inbox) return "webhook.delivery: the inbox is not there in this version";
-  }
-  if (config.server.tls) return "server.tls: TLS is not there in this version";
-  if (!config.store.encryption_keys.empty()) return "store.encryption_keys: encryption is not there in this version";
-  for (const UpstreamConfig& upstream : config.upstreams) {
-    for (const Url& url : upstream.urls) {
-      if (url.secure) return "upstream." + upstream.name + ".url: https:// is not there in this version";
-    }
   }
   return {};
 }

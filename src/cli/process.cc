@@ -1,17 +1,24 @@
 #include "cli/process.h"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>  // IWYU pragma: keep
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "core/check.h"
+#include <semel/result.h>
 
 namespace semel {
 
@@ -26,6 +33,31 @@ void raise_file_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<void> drop_privileges(const std::string& user) {
+  if (user.empty() || geteuid() != 0) return {};
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 16'384> names{};
+  if (getpwnam_r(user.c_str(), &entry, names.data(), names.size(), &found) != 0 || found == nullptr) {
+    return fail(Code::invalid, "server.user: there is no user \"" + user + "\"");
+  }
+  const bool become = initgroups(user.c_str(), entry.pw_gid) == 0 && setgid(entry.pw_gid) == 0 &&
+                      prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && setuid(entry.pw_uid) == 0;
+  // Of what root may do, this alone is kept; where even this is not ours to keep, low ports cannot be taken.
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  constexpr std::uint32_t low_ports = 1U << static_cast<unsigned>(CAP_NET_BIND_SERVICE);
+  std::array<__user_cap_data_struct, 2> rights{};
+  rights[0] = {.effective = low_ports, .permitted = low_ports, .inheritable = 0};
+  if (become && syscall(SYS_capset, &header, rights.data()) != 0) {
+    rights[0] = {};
+    if (syscall(SYS_capset, &header, rights.data()) != 0) return fail(Code::unavailable, "cannot give up rights");
+  }
+  if (!become || setuid(0) == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    return fail(Code::unavailable, "cannot become the user \"" + user + "\"");
+  }
+  return {};
 }
 
 void keep_files_private() {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include <semel/result.h>
+
 namespace semel {
 
 // From the kernel; never the same twice.
@@ -11,6 +13,10 @@ std::uint64_t random_seed();
 
 // As many connections as the system allows.
 void raise_file_limit();
+
+// If started as root: becomes `user`, for good, and keeps nothing but the right to take ports below 1024. To be called
+// before there are threads and files. Code::invalid: there is no such user. Code::unavailable: the system refuses.
+Result<void> drop_privileges(const std::string& user);
 
 // Files that this program makes from now on are for nobody but their owner: they hold what the API answered.
 void keep_files_private();

@@ -72,6 +72,10 @@ int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& h
     return 1;
   }
   raise_file_limit();
+  if (const Result<void> dropped = drop_privileges(config->server.user); !dropped) {
+    fmt::print(stderr, "semel: {}\n", dropped.error().detail);
+    return 1;
+  }
   keep_files_private();
   const std::unique_ptr<Clock> clock = make_system_clock();
   const auto store_metrics = std::make_shared<StoreMetrics>();
@@ -97,8 +101,8 @@ int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& h
       fmt::print(stderr, "semel: not reloaded: the configuration before stays in force\n");
       continue;
     }
-    (*gateway)->reload(next);
-    fmt::print(stderr, "semel: reloaded\n");
+    const Result<void> reloaded = (*gateway)->reload(next);
+    fmt::print(stderr, "semel: {}\n", reloaded ? "reloaded" : "not reloaded: " + reloaded.error().detail);
   }
   drain(**gateway);
   if (hooks.ended) hooks.ended(**gateway);

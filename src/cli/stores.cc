@@ -1,5 +1,6 @@
 #include "cli/stores.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -7,9 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/check.h"
+#include "core/crypto.h"
 #include "gateway/metrics.h"
 #include "policy/config.h"
 #include "policy/secret.h"
+#include "store/sealed_store.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -27,7 +31,9 @@ bool has_store(StoreKind kind) {
   return kind == StoreKind::embedded || kind == StoreKind::memory;
 }
 
-Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock, std::shared_ptr<StoreMetrics> metrics) {
+namespace {
+
+Result<std::unique_ptr<Store>> open_plain(const Config& config, Clock& clock, std::shared_ptr<StoreMetrics> metrics) {
   const StoreConfig& store = config.store;
   if (store.kind == StoreKind::memory) return make_memory_store(clock);
   const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {
@@ -47,6 +53,21 @@ Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock, st
                                      .free_bytes_min = store.free_bytes_min,
                                      .cache_bytes = static_cast<std::size_t>(store.cache_bytes),
                                      .on_commit = count});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock, std::shared_ptr<StoreMetrics> metrics) {
+  Result<std::unique_ptr<Store>> store = open_plain(config, clock, std::move(metrics));
+  if (!store || config.store.encryption_keys.empty()) return store;
+  std::vector<AesKey> keys;
+  for (const Secret& secret : config.store.encryption_keys) {
+    AesKey& key = keys.emplace_back();
+    check(secret.reveal().size() == key.size(), "the configuration takes keys of 32 bytes only");
+    std::ranges::copy(secret.reveal(), key.begin());
+  }
+  const Unsealed unsealed = config.store.read_unencrypted ? Unsealed::accepted : Unsealed::refused;
+  return make_sealed_store(*std::move(store), keys, unsealed);
 }
 
 std::vector<std::string> concerns(const StoreConfig& store, Clock& clock) {

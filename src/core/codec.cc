@@ -284,6 +284,25 @@ Result<Record> decode(std::string_view bytes, const Digest& id) {
   return record;
 }
 
+std::string encode_response(const Response& response) {
+  const std::optional<std::string> packed = squeezed(response.body);
+  unsigned flags = response.body_kept ? 0U : flag_tombstone;
+  if (packed) flags |= flag_zstd;
+  Writer writer(64 + (packed ? packed->size() : response.body.size()));
+  writer.number(static_cast<std::uint8_t>(flags));
+  write_response(writer, response, packed);
+  return std::move(writer.bytes());
+}
+
+Result<SharedResponse> decode_response(std::string_view bytes) {
+  Reader reader(bytes);
+  const auto flags = reader.number<std::uint8_t>();
+  if ((flags & ~(flag_tombstone | flag_zstd)) != 0) return corrupt("its flags do not fit its state");
+  Result<SharedResponse> response = read_response(reader, flags);
+  if (response && !reader.at_end()) return corrupt("it is longer than its lengths say");
+  return response;
+}
+
 std::optional<Glance> glance(std::string_view bytes) {
   if (bytes.size() < expires_at_at + sizeof(std::int64_t) + checksum_bytes) return std::nullopt;
   Reader head(bytes);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <semel/key.h>
+#include <semel/response.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
@@ -18,6 +19,11 @@ std::string encode(const Record& record);
 
 // `id` is where the record was found: a record copied under another key is refused.
 Result<Record> decode(std::string_view bytes, const Digest& id);
+
+// A response alone, for what wraps one before it becomes part of a record (seal.h). Neither versioned nor checksummed:
+// the wrapping says both.
+std::string encode_response(const Response& response);
+Result<SharedResponse> decode_response(std::string_view bytes);
 
 // What an expiry pass needs to know, read without decoding the rest or verifying the checksum. Nothing if the bytes are
 // not of a version known here. Only to be used where being wrong is harmless: a compaction filter with a margin.

@@ -81,6 +81,7 @@ Exchange::Exchange(const Services& services, std::shared_ptr<const Plan> plan, h
   request_.method = client.head().method();
   request_.fields = client.head().fields();
   request_.ip = client.peer();
+  request_.client_subject = client.client_subject();
   set_target(request_, origin_form(client.head().target(), host_));
 }
 
@@ -211,6 +212,7 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
 Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
   if (given_up_) co_return Outcome{.verdict = Verdict::release, .response = std::make_shared<Response>()};
   client_.silence();
+  if (!admit(*route)) co_return Outcome{.verdict = Verdict::release, .response = std::make_shared<Response>()};
   attempt_began_ = services_.clock.stopwatch();
   services_.metrics.claim_seconds.add(seconds(attempt_began_ - asked_));
   attempt_.emplace(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
@@ -221,6 +223,7 @@ Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
   if (attempt_->bad_outcome_field()) route_metrics_->bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);
   const bool kept = outcome.verdict == Verdict::keep;
   if (kept && acknowledges(attempt_->answer().status())) outcome.response = acknowledgement();
+  settle(*route, outcome);
   // Nothing was sent, or nobody answered: once() is told what that means for the key, and tell_first() tells the
   // caller.
   if (outcome.response == nullptr) outcome.response = std::make_shared<Response>();
@@ -270,6 +273,10 @@ Task<void> Exchange::tell_later(Answer answer, const Identity* identity) {
 // The first caller gets the upstream's own answer, or hears how far the request got.
 Task<void> Exchange::tell_first(Ran ran) {
   fence_ = ran.fence.number;
+  if (over_quota_) {
+    co_await refuse(problem(over_quota_->problem), over_quota_->retry_after);
+    co_return;
+  }
   const bool kept = ran.outcome.verdict == Verdict::keep;
   if (attempt_->end() != http::CallEnd::answered) {
     co_await tell_unreached(attempt_->end(), guarded_by_);

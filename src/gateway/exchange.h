@@ -15,6 +15,7 @@
 #include "gateway/metrics.h"
 #include "gateway/observer.h"
 #include "gateway/plan.h"
+#include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
 #include "gateway/request_log.h"
 #include "http/transaction.h"
@@ -44,6 +45,7 @@ struct Services {
   ReplayCache& replays;
   RequestLog& log;
   KeyCache& keys;
+  Quotas& quotas;
 };
 
 class Exchange {
@@ -87,6 +89,9 @@ class Exchange {
   [[nodiscard]] std::string head_for_upstream(const Route& route, std::optional<std::uint64_t> attempt) const;
   [[nodiscard]] std::string head_for_probe(const Route& route, std::string_view target) const;
   Task<Outcome> attempt(const Route* route, Fence fence);
+  // Whether the scope may have one more key, and what became of it then.
+  bool admit(const Route& route);
+  void settle(const Route& route, const Outcome& outcome);
   Task<Outcome> probe(const Route* route, const Expression* question, std::string key_text);
 
   // What comes down.
@@ -111,6 +116,9 @@ class Exchange {
   std::string body_;
   const Policy* guarded_by_ = nullptr;  // set when there is a key
   const Webhook* webhook_ = nullptr;    // set when it is an event
+  Time counted_until_{};                // the key, for its scope; nothing: it is not
+  std::optional<Quotas::Refusal> over_quota_;
+  bool upgrades_ = false;  // to a WebSocket, if the upstream agrees
 
   // For the log and the metrics.
   RouteMetrics* route_metrics_;

@@ -73,6 +73,8 @@ Task<void> Exchange::pass(const Route* route) {
     to_client(answer.fields(), marker, into(out));
   };
   Relay relay(client_, *plan_->upstreams[route->upstream], config().upstreams[route->upstream].timeout, write_answer);
+  upgrades_ = client_.head().version() >= 11 && client_.body_read() && asks_for_websocket(request_);
+  if (upgrades_) relay.accept_websocket(config().limits.tunnel_timeout);
   std::string head = head_for_upstream(*route, std::nullopt);
   const Relay::Again again = is_safe(request_.method) ? Relay::Again::repeatable : Relay::Again::never;
   const RelayEnd end = co_await relay.run(std::move(head), again);
@@ -131,7 +133,7 @@ void Exchange::observe(const Route& route, const Identified& identified) {
 
 std::string Exchange::head_for_upstream(const Route& route, std::optional<std::uint64_t> attempt) const {
   const UpstreamConfig& upstream = config().upstreams[route.upstream];
-  const Hop hop{.scheme = "http",
+  const Hop hop{.scheme = client_.encrypted() ? "https" : "http",
                 .host = host_,
                 .version = client_.head().version() == 10 ? "1.0" : "1.1",
                 .via = config().server.name,
@@ -141,6 +143,7 @@ std::string Exchange::head_for_upstream(const Route& route, std::optional<std::u
   head.reserve(head_bytes_usual);
   http::HeadWriter out = http::HeadWriter::request(head, request_.method, request_.target);
   to_upstream(request_, hop, host, attempt, into(out));
+  if (upgrades_) out.field("Connection", "Upgrade").field("Upgrade", websocket);
   if (client_.body_read() && (!body_.empty() || client_.head().framing() != http::Framing::none)) {
     out.length(body_.size());
   } else if (client_.head().framing() == http::Framing::length) {
@@ -157,7 +160,10 @@ std::string Exchange::head_for_probe(const Route& route, std::string_view target
   std::string head;
   http::HeadWriter out = http::HeadWriter::request(head, "GET", target);
   const UpstreamConfig& upstream = config().upstreams[route.upstream];
-  const Hop hop{.scheme = "http", .host = host_, .via = config().server.name, .forwarded = config().server.forwarded};
+  const Hop hop{.scheme = client_.encrypted() ? "https" : "http",
+                .host = host_,
+                .via = config().server.name,
+                .forwarded = config().server.forwarded};
   const std::string host = upstream.host == HostSource::client ? std::string(host_) : host_field(upstream.urls.front());
   to_upstream(request_, hop, host, std::nullopt, [&out](std::string_view name, std::string_view value) {
     if (!to_lower(name).starts_with("content-")) out.field(name, value);

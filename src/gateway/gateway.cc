@@ -17,6 +17,7 @@
 #include "gateway/admin.h"
 #include "gateway/metrics.h"
 #include "gateway/request_log.h"
+#include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
 #include "http/ticker.h"
@@ -44,6 +45,8 @@ Gateway::Gateway(std::unique_ptr<Store> store, std::shared_ptr<const StoreMetric
 Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Config>& config,
                                                 std::unique_ptr<Store> store, Clock& clock, LogSink& log,
                                                 std::uint64_t seed, std::shared_ptr<const StoreMetrics> store_metrics) {
+  Result<TlsSet> tls = load_tls(*config);
+  if (!tls) return std::unexpected(tls.error());
   std::unique_ptr<Gateway> gateway(
       new Gateway(std::move(store), std::move(store_metrics), clock, seed, config->limits.waiters));
   gateway->gate_.connections_max = config->limits.connections;
@@ -53,12 +56,13 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Conf
                       .metrics = gateway->metrics_,
                       .observer = gateway->observer_,
                       .log = log,
-                      .gate = gateway->gate_};
+                      .gate = gateway->gate_,
+                      .quotas = gateway->quotas_};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
   Endpoint endpoint = config->server.listen;
   for (std::size_t i = 0; i < threads; ++i) {
-    auto worker = std::make_unique<Worker>(shared, config);
+    auto worker = std::make_unique<Worker>(shared, config, *tls);
     // The first looks whether the address is free, or another gateway would get half of our requests.
     Result<std::uint16_t> port = endpoint.port;
     if (i == 0) port = worker->listen(endpoint, http::Sharing::alone);
@@ -86,11 +90,14 @@ Gateway::~Gateway() {
   wait();
 }
 
-void Gateway::reload(const std::shared_ptr<const Config>& config) {
-  for (const auto& worker : workers_) worker->reload(config);
-  if (!admin_) return;
+Result<void> Gateway::reload(const std::shared_ptr<const Config>& config) {
+  const Result<TlsSet> tls = load_tls(*config);
+  if (!tls) return std::unexpected(tls.error());
+  for (const auto& worker : workers_) worker->reload(config, *tls);
+  if (!admin_) return {};
   boost::asio::post(workers_.front()->executor(),
                     [this, token = config->admin.token]() mutable { admin_->set_token(std::move(token)); });
+  return {};
 }
 
 void Gateway::drain() {

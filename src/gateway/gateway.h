@@ -9,6 +9,7 @@
 #include "gateway/admin.h"
 #include "gateway/metrics.h"
 #include "gateway/observer.h"
+#include "gateway/quotas.h"
 #include "gateway/request_log.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
@@ -23,7 +24,8 @@ namespace semel {
 
 class Gateway {
  public:
-  // `seed` must differ from process to process. Code::unavailable: an address cannot be had.
+  // `seed` must differ from process to process. Code::unavailable: an address cannot be had. Code::invalid: the file of
+  // a certificate cannot be used.
   static Result<std::unique_ptr<Gateway>> start(const std::shared_ptr<const Config>& config,
                                                 std::unique_ptr<Store> store, Clock& clock, LogSink& log,
                                                 std::uint64_t seed,
@@ -37,8 +39,9 @@ class Gateway {
   [[nodiscard]] Metrics& metrics() { return metrics_; }
 
   // Requests that are under way keep the configuration they started with. Listeners, threads, store and limits stay as
-  // they were at the start.
-  void reload(const std::shared_ptr<const Config>& config);
+  // they were at the start; certificates are read again. Code::invalid: one of their files cannot be used, and nothing
+  // has changed.
+  Result<void> reload(const std::shared_ptr<const Config>& config);
   // No new connections; requests under way are finished.
   void drain();
   // At once. Keys that are running then stay so until their lease lapses.
@@ -55,6 +58,7 @@ class Gateway {
   Metrics metrics_;
   Observer observer_;
   http::Gate gate_;
+  Quotas quotas_;
   Once once_;                                     // outlives the calls that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
   std::unique_ptr<Store> store_;

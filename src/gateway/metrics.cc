@@ -103,6 +103,12 @@ std::string Metrics::render() const {
   render_routes(out);
   heading(out, "semel_quota_refusals_total", "counter", "Requests refused with 429: over a rate or a quota.");
   sample(out, "semel_quota_refusals_total", refused(ProblemType::rate_limited) + refused(ProblemType::quota_exceeded));
+  heading(out, "semel_records_refused_total", "counter",
+          "Requests whose stored answer was damaged, altered, or could not be decrypted.");
+  sample(out, "semel_records_refused_total", refused(ProblemType::record_corrupt));
+  heading(out, "semel_tls_handshake_failures_total", "counter",
+          "Clients that did not get through the TLS handshake: no TLS, no suite in common, no certificate, too slow.");
+  sample(out, "semel_tls_handshake_failures_total", handshake_failures.load(std::memory_order_relaxed));
   heading(out, "semel_in_flight", "gauge", "Guarded requests under way.");
   sample(out, "semel_in_flight", in_flight.load(std::memory_order_relaxed));
   heading(out, "semel_expired_total", "counter", "Expired records that were swept.");

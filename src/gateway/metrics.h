@@ -67,6 +67,7 @@ class Metrics {
   std::atomic<std::int64_t> in_flight{0};
   std::atomic<std::uint64_t> expired{0};
   std::atomic<std::uint64_t> store_errors{0};
+  std::atomic<std::uint64_t> handshake_failures{0};
   Histogram claim_seconds;
   Histogram complete_seconds;
   Histogram upstream_seconds;

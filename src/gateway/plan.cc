@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gateway/metrics.h"
+#include "gateway/tls_set.h"
 #include "gateway/webhook_metrics.h"
 #include "http/ticker.h"
 #include "http/upstream.h"
@@ -15,15 +16,16 @@
 namespace semel {
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Config> config, Clock& clock, const Executor& executor,
-                                      http::Ticker& ticker, Metrics& metrics) {
+                                      http::Ticker& ticker, Metrics& metrics, const TlsSet& tls) {
   auto plan = std::make_shared<Plan>();
   for (const UpstreamConfig& upstream : config->upstreams) {
     http::UpstreamOptions options{.addresses = {},
                                   .connect_time = upstream.connect_timeout,
                                   .idle_time = upstream.idle_timeout,
-                                  .idle_max = upstream.connections};
+                                  .idle_max = upstream.connections,
+                                  .tls = tls.upstreams[plan->upstreams.size()]};
     for (const Url& url : upstream.urls) {
-      options.addresses.push_back({.host = url.authority.host, .port = url.authority.port});
+      options.addresses.push_back({.host = url.authority.host, .port = url.authority.port, .secure = url.secure});
     }
     plan->upstreams.push_back(std::make_unique<http::Upstream>(std::move(options), clock, executor, ticker));
   }

@@ -8,6 +8,7 @@
 
 #include "gateway/metrics.h"
 #include "gateway/rate_limiter.h"
+#include "gateway/tls_set.h"
 #include "gateway/webhook_metrics.h"
 #include "http/ticker.h"
 #include "http/upstream.h"
@@ -43,6 +44,6 @@ struct Plan {
 };
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Config> config, Clock& clock, const Executor& executor,
-                                      http::Ticker& ticker, Metrics& metrics);
+                                      http::Ticker& ticker, Metrics& metrics, const TlsSet& tls);
 
 }  // namespace semel

@@ -17,8 +17,11 @@
 #include "http/failure.h"
 #include "http/head.h"
 #include "http/transaction.h"
+#include "http/tunnel.h"
 #include "http/upstream.h"
 #include "http/writer.h"
+#include "policy/ascii.h"
+#include "policy/forward.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 
@@ -99,6 +102,7 @@ Task<RelayEnd> Relay::run(std::string head, Again again) {
   for (;;) {
     call_ = std::make_unique<http::Call>(upstream_, timeout_);
     if (client_.is_head()) call_->expect_no_body();
+    if (silence_) call_->accept_switch();
     const http::CallEnd sent = co_await call_->send(head, std::string_view());
     if (sent != http::CallEnd::answered) co_return end_of(sent);
     if (!client_.body_read()) co_return co_await exchange_both_ways();
@@ -126,9 +130,19 @@ Task<RelayEnd> Relay::exchange_both_ways() {
   co_return end;
 }
 
+Task<RelayEnd> Relay::carry_websocket() {
+  const http::Head& answer = call_->head();
+  if (!equal_ignoring_case(answer.find("Upgrade").value_or(""), websocket)) co_return RelayEnd::lost;
+  const auto fields = [&](http::HeadWriter& out) { write_answer_(answer, out); };
+  const http::Try<void> agreed = co_await client_.switch_protocol(websocket, fields);
+  if (agreed) co_await http::tunnel(&client_.connection(), &call_->connection(), *silence_);
+  co_return RelayEnd::answered;
+}
+
 Task<RelayEnd> Relay::carry_answer() {
   const http::CallEnd head = co_await call_->read_head();
   if (head != http::CallEnd::answered) co_return end_of(head);
+  if (call_->switched()) co_return co_await carry_websocket();
   const http::Head& answer = call_->head();
   const http::Try<std::string_view> first = call_->body_at_hand();
   if (!first) co_return RelayEnd::lost;

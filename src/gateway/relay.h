@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "http/call.h"
@@ -31,6 +32,9 @@ class Relay {
 
   Relay(http::Transaction& client, http::Upstream& upstream, Millis timeout, WriteAnswer write_answer);
 
+  // The request asks for a WebSocket: if the upstream agrees, bytes go both ways until nothing moves for `silence`.
+  void accept_websocket(Millis silence) { silence_ = silence; }
+
   // `head` is the whole head of the request to the upstream, framed as the client's is. A `repeatable` request is sent
   // again when a pooled connection turns out to have been closed (RFC 9110 §9.2.2).
   enum class Again : std::uint8_t { never, repeatable };
@@ -39,11 +43,13 @@ class Relay {
  private:
   Task<RelayEnd> carry_answer();
   Task<RelayEnd> exchange_both_ways();
+  Task<RelayEnd> carry_websocket();
 
   http::Transaction& client_;
   http::Upstream& upstream_;
   const Millis timeout_;
   WriteAnswer write_answer_;
+  std::optional<Millis> silence_;
   std::unique_ptr<http::Call> call_;
 };
 

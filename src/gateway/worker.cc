@@ -1,6 +1,7 @@
 // Everything here runs on the worker's own thread but start, reload, drain, stop and join, which only post to it.
 #include "gateway/worker.h"
 
+#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "gateway/metrics.h"
 #include "gateway/plan.h"
 #include "gateway/request_log.h"
+#include "gateway/tls_set.h"
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/transaction.h"
@@ -41,13 +43,14 @@ http::SessionLimits limits_of(const LimitsConfig& limits) {
 
 }  // namespace
 
-Worker::Worker(const Shared& shared, std::shared_ptr<const Config> config)
+Worker::Worker(const Shared& shared, std::shared_ptr<const Config> config, const TlsSet& tls)
     : shared_(shared),
+      tls_(tls.server),
       ticker_(shared.clock, context_.get_executor()),
       log_(shared.log),
       replays_(shared.clock, config->limits.replay_cache_bytes),
       keys_(shared.clock, context_.get_executor()),
-      plan_(make_plan(std::move(config), shared.clock, context_.get_executor(), ticker_, shared.metrics)) {}
+      plan_(make_plan(std::move(config), shared.clock, context_.get_executor(), ticker_, shared.metrics, tls)) {}
 
 Worker::~Worker() {
   join();
@@ -59,6 +62,7 @@ Result<std::uint16_t> Worker::listen(const Endpoint& endpoint, http::Sharing sha
       http::Listener::open(context_.get_executor(), ticker_, endpoint.host, endpoint.port, sharing, shared_.gate);
   if (!listener) return std::unexpected(listener.error());
   listener_ = *std::move(listener);
+  listener_->set_tls(tls_);
   return listener_->port();
 }
 
@@ -72,9 +76,10 @@ void Worker::start() {
   });
 }
 
-void Worker::reload(std::shared_ptr<const Config> config) {
-  asio::post(context_, [this, config = std::move(config)]() mutable {
-    plan_ = make_plan(std::move(config), shared_.clock, context_.get_executor(), ticker_, shared_.metrics);
+void Worker::reload(std::shared_ptr<const Config> config, TlsSet tls) {
+  asio::post(context_, [this, config = std::move(config), tls = std::move(tls)]() mutable {
+    plan_ = make_plan(std::move(config), shared_.clock, context_.get_executor(), ticker_, shared_.metrics, tls);
+    listener_->set_tls(tls.server);
   });
 }
 
@@ -101,7 +106,8 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .observer = shared_.observer,
                           .replays = replays_,
                           .log = log_,
-                          .keys = keys_};
+                          .keys = keys_,
+                          .quotas = shared_.quotas};
   return run(services, plan_, &transaction);
 }
 
@@ -114,6 +120,10 @@ void Worker::refused(std::uint16_t status) {
   entry.outcome = name(Ending::malformed);
   entry.status = status;
   if (plan_->config->log.takes(LogLevel::warning)) log_.add(entry);
+}
+
+void Worker::handshake_failed() {
+  shared_.metrics.handshake_failures.fetch_add(1, std::memory_order_relaxed);
 }
 
 Task<void> Worker::run(Services services, std::shared_ptr<const Plan> plan, http::Transaction* transaction) {

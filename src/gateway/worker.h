@@ -14,11 +14,14 @@
 #include "gateway/metrics.h"
 #include "gateway/observer.h"
 #include "gateway/plan.h"
+#include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
 #include "gateway/request_log.h"
+#include "gateway/tls_set.h"
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/ticker.h"
+#include "http/tls.h"
 #include "http/transaction.h"
 #include "policy/config.h"
 #include <semel/async.h>
@@ -36,11 +39,12 @@ struct Shared {
   Observer& observer;
   LogSink& log;
   http::Gate& gate;
+  Quotas& quotas;
 };
 
 class Worker : public http::Handler {
  public:
-  Worker(const Shared& shared, std::shared_ptr<const Config> config);
+  Worker(const Shared& shared, std::shared_ptr<const Config> config, const TlsSet& tls);
   ~Worker() override;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -50,7 +54,7 @@ class Worker : public http::Handler {
   void start();
 
   // May be called from any thread.
-  void reload(std::shared_ptr<const Config> config);
+  void reload(std::shared_ptr<const Config> config, TlsSet tls);
   void drain();
   void stop();
   void join();
@@ -62,12 +66,14 @@ class Worker : public http::Handler {
 
   Task<void> handle(http::Transaction& transaction) override;
   void refused(std::uint16_t status) override;
+  void handshake_failed() override;
 
  private:
   static Task<void> run(Services services, std::shared_ptr<const Plan> plan, http::Transaction* transaction);
   Task<void> keep_house();
 
   Shared shared_;
+  std::shared_ptr<const http::TlsContext> tls_;  // of the listener, until it is there
   // Sockets are touched by this thread only, so the reactor needs no locks; posting from other threads is safe.
   boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   http::Ticker ticker_;

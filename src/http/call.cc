@@ -69,7 +69,7 @@ Task<CallEnd> Call::read_head() {
       const Try<void> more = co_await connection.fill();
       if (!more) co_return end_of(more.error());
     }
-    if (head_.status() == switching_protocols) co_return CallEnd::lost;
+    if (head_.status() == switching_protocols) co_return may_switch_ ? CallEnd::answered : CallEnd::lost;
     if (head_.status() >= final_from) co_return CallEnd::answered;
   }
 }
@@ -117,8 +117,12 @@ Attempt<std::string> Call::read_body_up_to(std::size_t bytes_max) {
   }
 }
 
+bool Call::switched() const {
+  return head_.status() == switching_protocols;
+}
+
 void Call::finish() {
-  if (!complete()) return;
+  if (!complete() || switched()) return;
   link_->connection().consume(std::exchange(unconsumed_, 0));
   if (head_.keep_alive() && !ended_by_close_) link_->keep();
   link_.reset();

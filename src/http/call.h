@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
 #include "http/parser.h"
@@ -31,6 +32,11 @@ class Call {
 
   // The answer of a HEAD request has no body whatever its fields say.
   void expect_no_body() { no_body_ = true; }
+
+  // An answer of 101 is one, and the connection then carries another protocol.
+  void accept_switch() { may_switch_ = true; }
+  [[nodiscard]] bool switched() const;
+  [[nodiscard]] Connection& connection() { return link_->connection(); }
 
   // Sends what there is (all of it, or a head whose body follows by send_more) on a connection that takes it.
   Task<CallEnd> send(std::string_view head, std::string_view body);
@@ -65,6 +71,7 @@ class Call {
   std::optional<ResponseParser> parser_;
   std::size_t unconsumed_ = 0;  // of the piece handed out last
   bool no_body_ = false;
+  bool may_switch_ = false;
   bool stale_ = false;
   bool ended_by_close_ = false;
 };

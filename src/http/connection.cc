@@ -43,6 +43,11 @@ Connection::Connection(Socket socket, Ticker& ticker) : socket_(std::move(socket
   if (socket_.is_open()) send_at_once(socket_);
 }
 
+// A connection that is closed by close() was cut, and TLS lets the peer know the difference.
+Connection::~Connection() {
+  if (tls_ != nullptr && socket_.is_open()) tls_->say_end();
+}
+
 Attempt<void> Connection::connect(asio::ip::tcp::endpoint endpoint) {
   const auto [error] = co_await socket_.async_connect(endpoint, quietly);
   if (error) co_return failed(watch_.late() ? Failure::timed_out : Failure::unreachable);
@@ -62,6 +67,7 @@ Attempt<void> Connection::fill() {
       buffer_.resize(buffer_.empty() ? buffer_bytes_first : buffer_.size() + buffer_bytes_grown);
     }
   }
+  if (tls_ != nullptr) co_return co_await fill_tls(std::span(buffer_).subspan(to_));
   const auto room = asio::buffer(buffer_.data() + to_, buffer_.size() - to_);
   const auto [error, size] = co_await socket_.async_read_some(room, quietly);
   if (error) co_return failed(reason(error));
@@ -92,6 +98,7 @@ Try<std::size_t> Connection::write_now(std::span<const std::string_view> parts) 
 // Nearly always the system takes it all at once, and nobody has to wait.
 Attempt<void> Connection::write(std::string_view first, std::string_view second, std::string_view third) {
   std::array<std::string_view, parts_max> parts{first, second, third};
+  if (tls_ != nullptr) co_return co_await write_tls(parts);
   while (!std::ranges::all_of(parts, &std::string_view::empty)) {
     const Try<std::size_t> size = write_now(parts);
     if (!size) co_return failed(size.error());
@@ -124,6 +131,7 @@ Failure Connection::reason(const boost::system::error_code& error) const {
 
 bool Connection::silent() {
   if (from_ != to_ || !socket_.is_open()) return false;
+  if (tls_ != nullptr) return tls_->silent();
   char byte = 0;
   return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
          (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -141,6 +149,7 @@ void Connection::interrupt() {
 }
 
 void Connection::shut_down_writing() {
+  if (tls_ != nullptr && socket_.is_open()) tls_->say_end();
   boost::system::error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
 }

@@ -1,9 +1,10 @@
-// A TCP connection with a read buffer and a deadline. The seam where TLS will sit: nobody else sees the socket.
+// A TCP connection with a read buffer and a deadline, with TLS or without: nobody else sees the socket.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 
 #include "http/failure.h"
 #include "http/ticker.h"
+#include "http/tls.h"
 #include <semel/async.h>
 
 namespace semel::http {
@@ -25,8 +27,19 @@ using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
 class Connection {
  public:
   Connection(Socket socket, Ticker& ticker);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   Attempt<void> connect(boost::asio::ip::tcp::endpoint endpoint);
+
+  // Everything that follows is encrypted. Failure::broken: the peer speaks no TLS that we take, or is not who it should
+  // be. `host` is whom the certificate of a server must name.
+  Attempt<void> accept_tls(std::shared_ptr<const TlsContext> context);
+  Attempt<void> connect_tls(std::shared_ptr<const TlsContext> context, const std::string& host);
+  [[nodiscard]] bool encrypted() const { return tls_ != nullptr; }
+  // Of the client's certificate, which has been verified; empty if there is none.
+  [[nodiscard]] std::string_view client_subject() const { return tls_ ? tls_->subject() : std::string_view(); }
 
   // Waits for more bytes and appends them to unread(). Failure::closed at the end of the stream, and nowhere else.
   Attempt<void> fill();
@@ -56,8 +69,14 @@ class Connection {
   // How many bytes the system took at once; 0 if it takes none now.
   Try<std::size_t> write_now(std::span<const std::string_view> parts);
   [[nodiscard]] Failure reason(const boost::system::error_code& error) const;
+  // As their namesakes, with TLS; in connection_tls.cc.
+  Attempt<void> shake_hands();
+  Attempt<void> fill_tls(std::span<char> room);
+  Attempt<void> write_tls(std::array<std::string_view, 3> parts);
+  Attempt<void> ready_for(Tls::Want want);
 
   Socket socket_;
+  std::unique_ptr<Tls> tls_;
   Ticker::Watch watch_;
   std::function<void()> instead_;
   std::string buffer_;

@@ -19,9 +19,12 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "http/connection.h"
+#include "http/failure.h"
 #include "http/session.h"
 #include "http/ticker.h"
+#include "http/tls.h"
 #include <semel/async.h>
+#include <semel/clock.h>
 #include <semel/result.h>
 
 namespace semel::http {
@@ -36,8 +39,13 @@ constexpr int backlog = 4096;
 // One connection among those that are open.
 class Visit {
  public:
-  Visit(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits, Gate& gate)
+  Visit(std::unique_ptr<Connection> connection, std::shared_ptr<const TlsContext> tls, Handler& handler,
+        SessionLimits limits, Gate& gate)
       : gate_(gate),
+        connection_(*connection),
+        tls_(std::move(tls)),
+        handler_(handler),
+        handshake_time_(limits.head_time),
         number_(++gate.connections),
         address_(gate.per_address_max == 0 ? std::string() : connection->peer_address()),
         of_address_(address_.empty() ? 0 : gate.visitors.enter(address_)),
@@ -52,14 +60,26 @@ class Visit {
   static Task<void> run(std::unique_ptr<Visit> self) {
     const Gate& gate = self->gate_;
     if (self->number_ > gate.connections_max || (self->of_address_ != 0 && self->of_address_ > gate.per_address_max)) {
-      co_await self->session_.turn_away();
-    } else {
-      co_await self->session_.run();
+      if (self->tls_ == nullptr) co_await self->session_.turn_away();  // a handshake only to say no costs too much
+      co_return;
     }
+    if (self->tls_ != nullptr) {
+      self->connection_.deadline().expect_within(self->handshake_time_);
+      const Try<void> secured = co_await self->connection_.accept_tls(std::move(self->tls_));
+      if (!secured) {
+        self->handler_.handshake_failed();
+        co_return;
+      }
+    }
+    co_await self->session_.run();
   }
 
  private:
   Gate& gate_;
+  Connection& connection_;  // the session's
+  std::shared_ptr<const TlsContext> tls_;
+  Handler& handler_;
+  const Millis handshake_time_;
   const std::size_t number_;
   const std::string address_;  // "" where it does not matter
   const std::size_t of_address_;
@@ -121,8 +141,8 @@ Task<void> Listener::accept() {
       co_await ticker_.next();  // out of file descriptors, most likely: waiting helps, hurrying does not
       continue;
     }
-    auto visit =
-        std::make_unique<Visit>(std::make_unique<Connection>(std::move(socket), ticker_), *handler_, limits_, gate_);
+    auto visit = std::make_unique<Visit>(std::make_unique<Connection>(std::move(socket), ticker_), tls_, *handler_,
+                                         limits_, gate_);
     asio::co_spawn(executor_, Visit::run(std::move(visit)), asio::detached);
   }
 }

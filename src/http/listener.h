@@ -8,12 +8,14 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
 #include "http/session.h"
 #include "http/ticker.h"
+#include "http/tls.h"
 #include <semel/async.h>
 #include <semel/result.h>
 
@@ -52,6 +54,8 @@ class Listener {
 
   // Serves until stop(); connections that are there then go on to their end.
   void start(Handler& handler, SessionLimits limits);
+  // For connections that are accepted from now on; nothing: they are not encrypted.
+  void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
   void stop();
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
@@ -67,6 +71,7 @@ class Listener {
   std::uint16_t port_ = 0;
   Handler* handler_ = nullptr;
   SessionLimits limits_;
+  std::shared_ptr<const TlsContext> tls_;
 };
 
 }  // namespace semel::http

@@ -26,6 +26,8 @@ class Handler {
   virtual Task<void> handle(Transaction& transaction) = 0;
   // What came was no request that could be handled, and was answered with this status.
   virtual void refused(std::uint16_t status) { static_cast<void>(status); }
+  // A client did not get through the TLS handshake.
+  virtual void handshake_failed() {}
 };
 
 struct SessionLimits {

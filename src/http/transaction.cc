@@ -17,6 +17,7 @@ namespace semel::http {
 namespace {
 
 constexpr std::string_view invitation = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::uint16_t switching_protocols = 101;
 constexpr std::size_t read_ahead_bytes_max = 65'536;
 
 }  // namespace
@@ -160,6 +161,18 @@ Attempt<void> Transaction::write_piece(std::string_view data) {
   if (!chunked_ || data.empty()) return connection_.write(out_, data);
   append_chunk_start(out_, data.size());
   return connection_.write(out_, data, chunk_end);
+}
+
+Attempt<void> Transaction::switch_protocol(std::string_view protocol, WriteFields fields) {
+  status_sent_ = switching_protocols;
+  close_ = true;
+  connection_.deadline().expect_within(patience_);
+  out_.clear();
+  HeadWriter head = HeadWriter::response(out_, switching_protocols);
+  fields(head);
+  head.field("Connection", "Upgrade").field("Upgrade", protocol);
+  head.end();
+  return connection_.write(out_);
 }
 
 Attempt<void> Transaction::end_reply() {

@@ -28,6 +28,8 @@ class Transaction {
 
   [[nodiscard]] const Head& head() const { return head_; }
   [[nodiscard]] std::string_view peer() const { return peer_; }
+  [[nodiscard]] bool encrypted() const { return connection_.encrypted(); }
+  [[nodiscard]] std::string_view client_subject() const { return connection_.client_subject(); }
   [[nodiscard]] Executor executor() { return connection_.executor(); }
   [[nodiscard]] bool is_head() const { return head_.method() == "HEAD"; }
 
@@ -50,6 +52,9 @@ class Transaction {
   Attempt<void> start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first);
   Attempt<void> continue_reply(std::string_view data);
   Attempt<void> end_reply();
+  // Agrees to go on with `protocol` on connection(), which is of no use for HTTP from then on.
+  Attempt<void> switch_protocol(std::string_view protocol, WriteFields fields);
+  [[nodiscard]] Connection& connection() { return connection_; }
   // Something went wrong in the middle: the client must notice.
   void cut_reply() { connection_.close(); }
 

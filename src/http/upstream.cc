@@ -128,7 +128,11 @@ Attempt<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
     if (!endpoint || tries == sites_[at].endpoints.size()) break;
     auto connection = std::make_unique<Connection>(Socket(executor_), ticker_);
     connection->deadline().expect_within(options_.connect_time);
-    const Try<void> connected = co_await connection->connect(*endpoint);
+    Try<void> connected = co_await connection->connect(*endpoint);
+    if (connected && sites_[at].address.secure) {
+      connected = co_await connection->connect_tls(options_.tls, sites_[at].address.host);
+      if (!connected && connected.error() != Failure::timed_out) connected = failed(Failure::unreachable);
+    }
     if (connected) {
       sites_[at].failures = 0;
       sites_[at].rests_until = Time{};

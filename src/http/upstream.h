@@ -14,6 +14,7 @@
 
 #include "http/connection.h"
 #include "http/failure.h"
+#include "http/tls.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 
@@ -22,6 +23,7 @@ namespace semel::http {
 struct Address {
   std::string host;
   std::uint16_t port = 80;
+  bool secure = false;
 };
 
 struct UpstreamOptions {
@@ -29,6 +31,7 @@ struct UpstreamOptions {
   Millis connect_time{5'000};
   Millis idle_time{55'000};
   std::size_t idle_max = 256;
+  std::shared_ptr<const TlsContext> tls = nullptr;  // for addresses that are secure
 };
 
 class Upstream {

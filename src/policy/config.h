@@ -28,9 +28,13 @@
 
 namespace semel {
 
+enum class ClientCert : std::uint8_t { required, optional };
+
 struct TlsFiles {
   std::string cert;
   std::string key;
+  std::string client_ca;  // empty: clients are not asked for a certificate
+  ClientCert client_cert = ClientCert::required;
 };
 
 // What becomes of the X-Forwarded-* fields that a request brings along.
@@ -43,6 +47,7 @@ struct ServerConfig {
   std::string name = "semel";
   std::string providers;  // a folder of the user's own provider files
   Forwarded forwarded = Forwarded::append;
+  std::string user;  // whom to become when started as root
   std::optional<TlsFiles> tls;
 };
 
@@ -57,6 +62,7 @@ struct StoreConfig {
   StoreKind kind = StoreKind::embedded;
   std::vector<Secret> urls{Secret("embedded:./semel-data")};  // several: shards; they may hold passwords
   std::vector<Secret> encryption_keys;                        // 32 bytes each, decoded
+  bool read_unencrypted = false;
   std::uint64_t free_bytes_min = 64U << 20U;
   std::uint64_t cache_bytes = 64U << 20U;
 };
@@ -75,11 +81,15 @@ struct LimitsConfig {
   std::uint32_t connections = 10'000;
   std::uint32_t connections_per_ip = 0;
   std::uint32_t waiters = 10'000;
+  std::uint32_t keys_per_scope = 0;          // 0: no limit
+  std::uint64_t stored_bytes_per_scope = 0;  // 0: no limit
+  std::optional<Rate> claims_per_scope;
   Millis header_timeout{10'000};
   Millis body_timeout{30'000};
   Millis idle_timeout{60'000};
   Millis store_timeout{5'000};
   Millis drain_timeout{30'000};
+  Millis tunnel_timeout{3'600'000};
 };
 
 enum class LogLevel : std::uint8_t { error, warning, info, debug };
@@ -104,6 +114,9 @@ struct UpstreamConfig {
   std::uint32_t connections = 256;
   HostSource host = HostSource::client;
   std::string ca;
+  std::string cert;  // ours, and its key, for an upstream that asks who we are
+  std::string key;
+  bool verify = true;
 };
 
 enum class Mode : std::uint8_t { enforce, observe };

@@ -25,6 +25,9 @@ constexpr std::array level_choices{
     Choice<LogLevel>{"error", LogLevel::error}, Choice<LogLevel>{"warning", LogLevel::warning},
     Choice<LogLevel>{"info", LogLevel::info}, Choice<LogLevel>{"debug", LogLevel::debug}};
 
+constexpr std::array client_cert_choices{Choice<ClientCert>{"required", ClientCert::required},
+                                         Choice<ClientCert>{"optional", ClientCert::optional}};
+
 std::string same(const std::string& text) {
   return text;
 }
@@ -63,11 +66,17 @@ void read_server(Reading& reading, const Node* node, ServerConfig& server) {
   read_parsed(table, "name", server.name, parse_token, same);
   read_text(table, "providers", server.providers);
   read_choice(table, "forwarded", server.forwarded, forwarded_choices);
+  read_text(table, "user", server.user);
   if (const Node* const tls = table.find("tls")) {
     TableReader files(reading, tls, "server.tls");
     server.tls.emplace();
     read_file_name(files, "cert", server.tls->cert);
     read_file_name(files, "key", server.tls->key);
+    read_text(files, "client_ca", server.tls->client_ca);
+    read_choice(files, "client_cert", server.tls->client_cert, client_cert_choices);
+    if (files.has("client_cert") && server.tls->client_ca.empty() && files.good("client_ca")) {
+      files.warn("client_cert", "client_cert has no effect without client_ca");
+    }
     files.finish();
   }
   table.record("tls", "{}", server.tls ? "{...}" : "{}");

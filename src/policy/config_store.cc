@@ -18,6 +18,7 @@
 #include "policy/read_values.h"
 #include "policy/secret.h"
 #include "policy/table_reader.h"
+#include "policy/units.h"
 #include <semel/clock.h>
 
 namespace semel {
@@ -142,6 +143,10 @@ void read_store(Reading& reading, const Node* node, StoreConfig& store) {
   TableReader table(reading, node, "store");
   read_urls(table, store);
   read_encryption_keys(table, store);
+  read_flag(table, "read_unencrypted", store.read_unencrypted);
+  if (store.read_unencrypted && store.encryption_keys.empty() && table.good("encryption_keys")) {
+    table.warn("read_unencrypted", "read_unencrypted has no effect: there are no encryption_keys");
+  }
   read_bytes(table, "free_bytes_min", store.free_bytes_min, {.min = 0, .max = 1024 * one_gib});
   read_bytes(table, "cache_bytes", store.cache_bytes, {.min = 0, .max = 1024 * one_gib});
   table.finish();
@@ -159,12 +164,16 @@ void read_limits(Reading& reading, const Node* node, LimitsConfig& limits) {
   read_count(table, "connections", limits.connections, {.min = 1, .max = 1'000'000});
   read_count(table, "connections_per_ip", limits.connections_per_ip, {.min = 0, .max = 1'000'000});
   read_count(table, "waiters", limits.waiters, {.min = 0, .max = 1'000'000});
+  read_count(table, "keys_per_scope", limits.keys_per_scope, {.min = 0, .max = 1'000'000'000});
+  read_bytes(table, "stored_bytes_per_scope", limits.stored_bytes_per_scope, {.min = 0, .max = 1024 * one_gib});
+  read_optional(table, "claims_per_scope", limits.claims_per_scope, parse_rate, rate_text);
   const Range<Millis> any_wait{.min = Millis{1}, .max = one_day};
   read_duration(table, "header_timeout", limits.header_timeout, any_wait);
   read_duration(table, "body_timeout", limits.body_timeout, any_wait);
   read_duration(table, "idle_timeout", limits.idle_timeout, any_wait);
   read_duration(table, "store_timeout", limits.store_timeout, any_wait);
   read_duration(table, "drain_timeout", limits.drain_timeout, any_wait);
+  read_duration(table, "tunnel_timeout", limits.tunnel_timeout, any_wait);
   const bool headers = table.good("header_line_bytes") && table.good("header_bytes");
   if (headers && limits.header_line_bytes > limits.header_bytes) {
     table.reject("header_line_bytes", table.at("header_line_bytes"), "header_line_bytes is over header_bytes");

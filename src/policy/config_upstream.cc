@@ -49,6 +49,21 @@ void read_urls(TableReader& table, UpstreamConfig& upstream) {
   table.record("url", "", texts.size() == 1 ? toml_string(texts.front()) : toml_list(texts));
 }
 
+void check_tls(TableReader& table, const UpstreamConfig& upstream) {
+  if (upstream.cert.empty() != upstream.key.empty()) {
+    const std::string_view given = upstream.cert.empty() ? "key" : "cert";
+    table.reject(given, table.at(given), "cert and key go together: the certificate, and the key that it is for");
+  }
+  if (!upstream.verify) {
+    table.warn("verify",
+               "verify = false: whoever answers at this address is believed, and can read and alter everything");
+  }
+  if (!table.good("url") || std::ranges::any_of(upstream.urls, &Url::secure)) return;
+  for (const std::string_view option : {"ca", "cert", "verify"}) {
+    if (table.has(option)) table.warn(option, fmt::format("{} has no effect: none of the URLs is https://", option));
+  }
+}
+
 void read_upstream(Reading& reading, const Node& node, Config& config) {
   TableReader table(reading, &node, "upstream.*");
   UpstreamConfig upstream;
@@ -64,14 +79,14 @@ void read_upstream(Reading& reading, const Node& node, Config& config) {
   read_count(table, "connections", upstream.connections, {.min = 1, .max = 100'000});
   read_choice(table, "host", upstream.host, host_choices);
   read_text(table, "ca", upstream.ca);
+  read_text(table, "cert", upstream.cert);
+  read_text(table, "key", upstream.key);
+  read_flag(table, "verify", upstream.verify);
   const bool times = table.good("timeout") && table.good("connect_timeout");
   if (times && upstream.connect_timeout > upstream.timeout) {
     table.reject("connect_timeout", table.at("connect_timeout"), "connect_timeout is longer than timeout");
   }
-  const bool any_secure = std::ranges::any_of(upstream.urls, &Url::secure);
-  if (!upstream.ca.empty() && table.good("url") && !any_secure) {
-    table.warn("ca", "ca has no effect: none of the URLs is https://");
-  }
+  check_tls(table, upstream);
   table.finish();
   config.upstreams.push_back(std::move(upstream));
 }

@@ -36,19 +36,6 @@ constexpr std::array in_flight_choices{Choice<InFlight>{"conflict", InFlight::co
 constexpr std::array delivery_choices{Choice<Delivery>{"forward", Delivery::forward},
                                       Choice<Delivery>{"inbox", Delivery::inbox}};
 
-// A value that has no default of its own: "" leaves it to somebody else.
-template <class T, class Parse, class Write>
-void read_optional(TableReader& table, std::string_view key, std::optional<T>& into, Parse parse, Write write) {
-  const auto parse_some = [&](std::string_view text) -> Parsed<std::optional<T>> {
-    if (text.empty()) return std::nullopt;
-    auto parsed = parse(text);
-    if (!parsed) return std::unexpected(std::move(parsed).error());
-    return std::move(*parsed);
-  };
-  read_parsed(table, key, into, parse_some,
-              [&](const std::optional<T>& value) { return value ? write(*value) : std::string{}; });
-}
-
 void read_provider_name(TableReader& table, std::string& into) {
   if (table.require("provider") == nullptr) {
     table.record("provider", "", "");

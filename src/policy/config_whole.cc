@@ -10,6 +10,7 @@
 #include "policy/config.h"
 #include "policy/config_sections.h"
 #include "policy/document.h"
+#include "policy/expression.h"
 #include "policy/issue.h"
 #include "policy/pattern.h"
 #include "policy/table_reader.h"
@@ -57,6 +58,16 @@ void check_upstreams(Reading& reading, const Config& config, const Places& place
   }
 }
 
+// Without certificates of clients nobody would ever have that scope.
+void check_client_certs(Reading& reading, const Config& config, const Places& places) {
+  if (config.server.tls && !config.server.tls->client_ca.empty()) return;
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    const Route& route = config.routes[i];
+    if (!route.scope.has(PartKind::client_cert) && !route.key_from.has(PartKind::client_cert)) continue;
+    reading.report.error(places.routes[i], "{client_cert:subject} needs server.tls with client_ca");
+  }
+}
+
 Position place_of(const Node& root, std::string_view table, std::string_view key) {
   const Node* const node = root.find(table);
   const Node* const value = node == nullptr ? nullptr : node->find(key);
@@ -72,6 +83,7 @@ void check_whole(Reading& reading, const Node& root, const Config& config, const
   } else {
     check_upstreams(reading, config, places);
   }
+  check_client_certs(reading, config, places);
   const bool clash = config.admin.listen == config.server.listen && config.server.listen.port != 0;
   if (clash) {
     const bool named = root.find("admin") != nullptr && root.find("admin")->find("listen") != nullptr;

@@ -53,6 +53,7 @@ constexpr std::array words{Word{"header", PartKind::header, true, in_keys | in_e
                            Word{"path", PartKind::path, false, in_keys | in_events | in_signed},
                            Word{"method", PartKind::method, false, in_keys | in_events | in_signed},
                            Word{"ip", PartKind::ip, false, in_keys},
+                           Word{"client_cert", PartKind::client_cert, true, bit(ExpressionUse::identity)},
                            Word{"key", PartKind::key, false, bit(ExpressionUse::target)},
                            Word{"sha256", PartKind::sha256, true, in_events},
                            Word{"body", PartKind::body, false, in_signed},
@@ -108,6 +109,9 @@ Parsed<void> check_name(Part& part, std::string_view kind, std::size_t offset) {
   }
   if (part.kind == PartKind::sha256 && part.text != "body") {
     return fault("only the body is hashed: {sha256:body}", "{sha256:body}", offset);
+  }
+  if (part.kind == PartKind::client_cert && part.text != "subject") {
+    return fault("of a certificate only the subject is known: {client_cert:subject}", "{client_cert:subject}", offset);
   }
   const bool any_text = part.kind == PartKind::query || part.kind == PartKind::form || part.kind == PartKind::item;
   if (!any_text && !is_field_name(part.text)) {

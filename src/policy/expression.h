@@ -1,6 +1,6 @@
 // Expressions say which parts of a request make up a key, a scope or the target of a probe.
 //
-//   {header:X} {cookie:X} {query:x} {json:/pointer} {path} {method} {ip}   and literal text between them
+//   {header:X} {cookie:X} {query:x} {json:/pointer} {path} {method} {ip} {client_cert:subject}   and literal text
 //
 // A part that is missing, or there but empty, is an error that names it. Written with a question mark, {header:X?}, it
 // may be either: absent and empty are then two values of their own. `{{` and `}}` are braces. docs/configuration.md has
@@ -28,18 +28,19 @@ enum class PartKind : std::uint8_t {
   path,
   method,
   ip,
-  key,         // of a probe
-  form,        // {form:x}: one field of a form in the body
-  sha256,      // {sha256:body}: in hexadecimal
-  body,        // as received
-  timestamp,   // {timestamp}: the text that the provider sent
-  url,         // what the provider calls us, with path and query
-  whole_form,  // {form*}: names and values of a form, sorted
-  headers,     // {headers:X-Sig-}: all whose name begins so
-  item,        // {item:t=}: what stands behind `t=` in the list of signatures
-  token,       // of a handshake: what the provider wants to see again
-  hmac,        // of the token
-  key_id,      // what names the secret
+  client_cert,  // {client_cert:subject}: of the certificate that the client showed
+  key,          // of a probe
+  form,         // {form:x}: one field of a form in the body
+  sha256,       // {sha256:body}: in hexadecimal
+  body,         // as received
+  timestamp,    // {timestamp}: the text that the provider sent
+  url,          // what the provider calls us, with path and query
+  whole_form,   // {form*}: names and values of a form, sorted
+  headers,      // {headers:X-Sig-}: all whose name begins so
+  item,         // {item:t=}: what stands behind `t=` in the list of signatures
+  token,        // of a handshake: what the provider wants to see again
+  hmac,         // of the token
+  key_id,       // what names the secret
 };
 
 struct Part {

@@ -84,6 +84,12 @@ std::optional<std::string> dropped_by_request(std::span<const FieldView> fields,
   return std::nullopt;
 }
 
+bool asks_for_websocket(const RequestView& request) {
+  const std::vector<std::string_view> upgrades = lines_of(request.fields, "Upgrade");
+  return request.method == "GET" && upgrades.size() == 1 && equal_ignoring_case(trimmed(upgrades.front()), websocket) &&
+         contains_name(named_by_connection(request.fields), "Upgrade");
+}
+
 bool goes_in_circles(std::span<const FieldView> fields, std::string_view via) {
   for (std::string_view line : lines_of(fields, via_field)) {
     while (!line.empty()) {

@@ -39,6 +39,12 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
 // means: the key, what the scope is made of, Host, Content-Length, signatures. Such a request is refused (400).
 std::optional<std::string> dropped_by_request(std::span<const FieldView> fields, const Route& route);
 
+// What an Upgrade field says to ask for one, and to agree.
+inline constexpr std::string_view websocket = "websocket";
+
+// Whether the request asks for a WebSocket (RFC 6455 §4.1) and for nothing else.
+bool asks_for_websocket(const RequestView& request);
+
 // Whether the request has been through a gateway of this name already.
 bool goes_in_circles(std::span<const FieldView> fields, std::string_view via);
 

@@ -140,6 +140,8 @@ Value value_of(const Part& part, const RequestView& request) {
       return present(part, std::string(request.method));
     case PartKind::ip:
       return present(part, std::string(request.ip));
+    case PartKind::client_cert:
+      return request.client_subject.empty() ? missing(part) : present(part, std::string(request.client_subject));
     case PartKind::key:
     case PartKind::body:
     case PartKind::timestamp:

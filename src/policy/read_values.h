@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -99,5 +101,18 @@ void read_secrets(TableReader& table, std::string_view key, std::vector<Secret>&
 
 // A string, or a list of them that is not empty; null nodes are left out.
 std::vector<const Node*> one_or_more(TableReader& table, std::string_view key, const Node* value);
+
+// A value that has no default of its own: "" leaves it to somebody else.
+template <class T, class Parse, class Write>
+void read_optional(TableReader& table, std::string_view key, std::optional<T>& into, Parse parse, Write write) {
+  const auto parse_some = [&](std::string_view text) -> Parsed<std::optional<T>> {
+    if (text.empty()) return std::nullopt;
+    auto parsed = parse(text);
+    if (!parsed) return std::unexpected(std::move(parsed).error());
+    return std::move(*parsed);
+  };
+  read_parsed(table, key, into, parse_some,
+              [&](const std::optional<T>& value) { return value ? write(*value) : std::string{}; });
+}
 
 }  // namespace semel

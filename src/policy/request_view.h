@@ -18,7 +18,8 @@ struct RequestView {
   std::string_view query;   // behind the `?`, without it
   std::span<const FieldView> fields;
   std::string_view body;
-  std::string_view ip;  // of the peer, as text
+  std::string_view ip;                   // of the peer, as text
+  std::string_view client_subject = {};  // of the peer's certificate; empty: it has none that was verified
 };
 
 // Sets target, path and query.

@@ -61,7 +61,9 @@ class Arrival:
 
 
 class Stage:
-    def __init__(self, host="127.0.0.1", port=0):
+    def __init__(self, host="127.0.0.1", port=0, wrap=lambda sock: sock):
+        """`wrap` makes of an accepted socket the one that is read and written, as ssl does."""
+        self._wrap = wrap
         self.listener = socket.create_server((host, port), backlog=256)
         self.address = self.listener.getsockname()
         self._lock = threading.Lock()
@@ -114,8 +116,10 @@ class Stage:
             threading.Thread(target=self._serve, args=(sock, self._serial), daemon=True).start()
 
     def _serve(self, sock, serial):
-        reader = wire.Reader(sock, seconds=600)
+        raw = sock
         try:
+            sock = self._wrap(raw)
+            reader = wire.Reader(sock, seconds=600)
             while True:
                 message = wire.read_head(reader)
                 name = message.get(FIELD, "")
@@ -129,5 +133,5 @@ class Stage:
             pass
         finally:
             with self._lock:
-                self._open.discard(sock)
+                self._open.discard(raw)
             sock.close()

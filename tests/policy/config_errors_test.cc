@@ -96,6 +96,10 @@ TEST(ConfigErrors, NameBadServerValues) {
       {"[server]\nforwarded = 'add'", {"f:9:14: error: forwarded: \"add\" is none of \"append\", \"replace\""}},
       {"[server]\ntls = { key = '' }",
        {"f:9:7: error: server.tls needs `cert`", "f:9:16: error: key: is empty; name a file"}},
+      {"[server]\ntls = { cert = 'c', key = 'k', client_ca = 'a', client_cert = 'maybe' }",
+       {"f:9:64: error: client_cert: \"maybe\" is none of \"required\", \"optional\""}},
+      {"[[route]]\npath = '/w'\nupstream = 'app'\nscope = '{client_cert:subject}'",
+       {"f:8:1: error: {client_cert:subject} needs server.tls with client_ca"}},
       {"[admin]\nlisten = '0.0.0.0:1'",
        {"f:9:10: error: admin.listen can be reached from outside, so admin.token is needed: whoever gets in can "
         "resolve "
@@ -145,6 +149,9 @@ TEST(ConfigErrors, NameBadStoresAndLimits) {
       {"[store]\nurl = ['redis://a', 'redis://b']",
        {"f:9:7: error: only a PostgreSQL store has several addresses (shards)"}},
       {"[limits]\nheader_bytes = 10", {"f:9:16: error: header_bytes: must be from 1KiB to 16MiB"}},
+      {"[limits]\nclaims_per_scope = '5'",
+       {"f:9:21: error: claims_per_scope: \"5\" is not a rate; write a whole number and /s, /m or /h, such as "
+        "\"200/s\""}},
       {"[limits]\nwaiters = -1", {"f:9:11: error: waiters must be from 0 to 1000000"}},
       {"[limits]\nbody_bytes = -1", {"f:9:14: error: body_bytes: must be from 0 to 1GiB"}},
       {"[limits]\nbody_bytes = '1MB'",
@@ -162,6 +169,10 @@ TEST(ConfigErrors, NameBadStoresAndLimits) {
 TEST(ConfigErrors, NameBadUpstreams) {
   expect_errors({
       {"[upstream.b]\n", {"f:8:1: error: upstream.* needs `url`"}},
+      {"[upstream.b]\nurl = 'https://h'\ncert = 'c.pem'",
+       {"f:10:8: error: cert and key go together: the certificate, and the key that it is for"}},
+      {"[upstream.b]\nurl = 'https://h'\nkey = 'k.pem'",
+       {"f:10:7: error: cert and key go together: the certificate, and the key that it is for"}},
       {"[upstream.'b c']\nurl = 'http://h'",
        {"f:8:11: error: the name of an upstream is 1 to 64 letters, digits, dots, - and _"}},
       {"[upstream.b]\nurl = ['http://h', 'h:80']",

@@ -32,6 +32,7 @@ TEST(Evaluate, GivesASingleValueAsItIs) {
   EXPECT_EQ(value("{path}", {.target = "/a%2fb?x=1"}), "/a%2fb");
   EXPECT_EQ(value("{method}", {.method = "PATCH"}), "PATCH");
   EXPECT_EQ(value("{ip}", {.ip = "2001:db8::1"}), "2001:db8::1");
+  EXPECT_EQ(value("{client_cert:subject}", {.client_subject = "CN=a,O=b"}), "CN=a,O=b");
   EXPECT_EQ(value("one-tenant", {}), "one-tenant");
   EXPECT_EQ(value("", {}), "");
 }
@@ -45,6 +46,15 @@ TEST(Evaluate, KeepsPartsApart) {
   EXPECT_EQ(joined("ab", "c"), std::string("\0"
                                            "2:ab1:c",
                                            8));
+}
+
+// Who shows no certificate has no subject: that is an error, unless it may be.
+TEST(Evaluate, MissesTheSubjectOfNobody) {
+  Sent nobody;
+  const auto missing = evaluate(expression("{client_cert:subject}"), nobody.view());
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().kind, PartError::Kind::missing);
+  EXPECT_NE(value("{client_cert:subject?}", {}), value("{client_cert:subject?}", {.client_subject = "-"}));
 }
 
 // Absent, empty and present are three things for an optional part.

@@ -43,8 +43,8 @@ TEST(Expression, MayBeEmpty) {
 
 // A part is written back as it was.
 TEST(Expression, WritesPartsBack) {
-  for (const std::string_view text :
-       {"{header:X?}", "{cookie:c}", "{query:q?}", "{json:/a/b}", "{path}", "{method}", "{ip}"}) {
+  for (const std::string_view text : {"{header:X?}", "{cookie:c}", "{query:q?}", "{json:/a/b}", "{path}", "{method}",
+                                      "{ip}", "{client_cert:subject?}"}) {
     EXPECT_EQ(part_text(expression(text).parts.front()), text);
   }
 }
@@ -64,11 +64,14 @@ TEST(Expression, NamesEachMistakeAtItsColumn) {
       {"a}b", 1, "a `}` closes nothing; }} is a brace", ""},
       {"{}", 0, "a part in braces begins with its kind, such as {header:X}; {{ is a brace", ""},
       {"{:X}", 0, "a part in braces begins with its kind, such as {header:X}; {{ is a brace", ""},
-      {"ab{headr:X}", 3, "there is no part {headr}; there are header:, cookie:, query:, json:, path, method and ip",
+      {"ab{headr:X}", 3,
+       "there is no part {headr}; there are header:, cookie:, query:, json:, path, method, ip and client_cert:",
        "{header:X}"},
-      {"{HEADER:X}", 1, "there is no part {HEADER}; there are header:, cookie:, query:, json:, path, method and ip",
+      {"{HEADER:X}", 1,
+       "there is no part {HEADER}; there are header:, cookie:, query:, json:, path, method, ip and client_cert:",
        "{header:X}"},
-      {"{body}", 1, "there is no part {body}; there are header:, cookie:, query:, json:, path, method and ip", ""},
+      {"{body}", 1,
+       "there is no part {body}; there are header:, cookie:, query:, json:, path, method, ip and client_cert:", ""},
       {"{header}", 1, "{header} needs a name: {header:NAME}", ""},
       {"{header:?}", 1, "{header} needs a name: {header:NAME}", ""},
       {"{json:}", 1, "{json} needs a name: {json:/pointer}", ""},
@@ -76,6 +79,8 @@ TEST(Expression, NamesEachMistakeAtItsColumn) {
       {"{ip?}", 3, "{ip} is always there", "{ip}"},
       {"{header:A B}", 8, "\"A B\" is not the name of a header", ""},
       {"{cookie:a=b}", 8, "\"a=b\" is not the name of a cookie", ""},
+      {"{client_cert:serial}", 13, "of a certificate only the subject is known: {client_cert:subject}",
+       "{client_cert:subject}"},
       {"{json:id}", 6, "\"id\" is not a JSON pointer (RFC 6901)", "{json:/id}"},
       {"{json:/~2}", 6, "\"/~2\" is not a JSON pointer (RFC 6901)", ""},
       {"{key}", 1, "{key} is known only in a probe; here it would have to name itself", ""},

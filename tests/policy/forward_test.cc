@@ -43,6 +43,21 @@ TEST(Forward, PassesOnTheRequestAndAddsItsWay) {
                             {"Idempotency-Attempt", "3"}}));
 }
 
+// Only a request that asks for a WebSocket in the one right way does so.
+TEST(Forward, KnowsWhoAsksForAWebSocket) {
+  const auto asks = [](std::string method, std::vector<std::pair<std::string, std::string>> fields) {
+    Sent sent{.method = std::move(method), .fields = std::move(fields)};
+    return asks_for_websocket(sent.view());
+  };
+  EXPECT_TRUE(asks("GET", {{"Connection", "keep-alive, upgrade"}, {"Upgrade", "WebSocket"}}));
+  EXPECT_FALSE(asks("POST", {{"Connection", "Upgrade"}, {"Upgrade", "websocket"}}));
+  EXPECT_FALSE(asks("GET", {{"Upgrade", "websocket"}}));
+  EXPECT_FALSE(asks("GET", {{"Connection", "Upgrade"}}));
+  EXPECT_FALSE(asks("GET", {{"Connection", "Upgrade"}, {"Upgrade", "h2c"}}));
+  EXPECT_FALSE(asks("GET", {{"Connection", "Upgrade"}, {"Upgrade", "websocket, h2c"}}));
+  EXPECT_FALSE(asks("GET", {{"Connection", "Upgrade"}, {"Upgrade", "websocket"}, {"Upgrade", "h2c"}}));
+}
+
 // What belongs to the connection, frames the message or only we may say does not go on.
 TEST(Forward, DropsWhatEndsHere) {
   const Fields fields = forwarded({.fields = {{"Connection", "keep-alive, X-Hop"},

@@ -78,12 +78,14 @@ struct Sent {
   std::vector<std::pair<std::string, std::string>> fields{};
   std::string body{};
   std::string ip = "192.0.2.7";
+  std::string client_subject{};
 
   [[nodiscard]] RequestView view() {
     views.clear();
     for (const auto& [name, value] : fields) views.push_back({.name = name, .value = value});
     RequestView request{
         .method = method, .target = {}, .path = {}, .query = {}, .fields = views, .body = body, .ip = ip};
+    request.client_subject = client_subject;
     set_target(request, target);
     return request;
   }

@@ -17,6 +17,8 @@
 #include "support/pgbouncer.h"
 #include "support/postgres_server.h"
 #endif
+#include "core/crypto.h"
+#include "store/sealed_store.h"
 #include <semel/stores.h>
 
 namespace semel::test {
@@ -54,6 +56,21 @@ class Folder : public Place {
   std::filesystem::path path_;
 };
 
+// Whatever `Inner` is, with its responses encrypted.
+template <class Inner>
+class Sealed : public Place {
+ public:
+  template <class... Arguments>
+  explicit Sealed(Arguments... arguments) : inner_(std::move(arguments)...) {}
+
+  std::unique_ptr<Store> open(Clock& clock) override {
+    return make_sealed_store(inner_.open(clock), {AesKey{7}, AesKey{8}}, Unsealed::refused);
+  }
+
+ private:
+  Inner inner_;
+};
+
 #ifdef SEMEL_HAS_POSTGRES
 
 // The database of the program's own server, emptied.
@@ -89,12 +106,16 @@ std::vector<Backend> all_backends() {
       // The same store on a clock that cannot be turned: keeps the waiting form of the tests honest.
       {"memory_in_real_time", Timing::real, Memory::forgets, [] { return std::make_unique<NoPlace>(); }},
       {"embedded", Timing::turned, Memory::keeps, [] { return std::make_unique<Folder>(); }},
+      {"memory_encrypted", Timing::turned, Memory::forgets, [] { return std::make_unique<Sealed<NoPlace>>(); }},
+      {"embedded_encrypted", Timing::turned, Memory::keeps, [] { return std::make_unique<Sealed<Folder>>(); }},
   };
 #ifdef SEMEL_HAS_POSTGRES
   all.push_back({"postgres", Timing::real, Memory::keeps,
                  [] { return std::make_unique<Database>(PostgresServer::shared().url()); }});
   all.push_back({"postgres_by_pgbouncer", Timing::real, Memory::keeps,
                  [] { return std::make_unique<Database>(PgBouncer::shared().url()); }});
+  all.push_back({"postgres_encrypted", Timing::real, Memory::keeps,
+                 [] { return std::make_unique<Sealed<Database>>(PostgresServer::shared().url()); }});
 #endif
   return all;
 }

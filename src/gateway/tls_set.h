@@ -1,0 +1,22 @@
+// The certificates that a configuration names, read from their files: at the start, and at every reload.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "http/tls.h"
+#include "policy/config.h"
+#include <semel/result.h>
+
+namespace semel {
+
+struct TlsSet {
+  std::shared_ptr<const http::TlsContext> server;  // nothing: plain HTTP
+  std::vector<std::shared_ptr<const http::TlsContext>>
+      upstreams;  // as in the configuration; nothing where none is https
+};
+
+// Code::invalid: a file cannot be used; the message names it and the option.
+Result<TlsSet> load_tls(const Config& config);
+
+}  // namespace semel

@@ -1,0 +1,137 @@
+// One session: steps that never wait. OpenSSL keeps a queue of errors per thread; it is emptied before each step, or an
+// old error would be taken for one of this step.
+#include "http/tls.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <boost/asio/ip/address.hpp>
+#include <boost/system/error_code.hpp>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/tls1.h>
+#include <openssl/types.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+#include "core/check.h"
+#include "http/failure.h"
+
+namespace semel::http {
+namespace {
+
+std::unique_ptr<Tls> make(std::shared_ptr<const TlsContext> context, int socket) {
+  SSL* const session = SSL_new(context->native());
+  check(session != nullptr && SSL_set_fd(session, socket) == 1, "OpenSSL has memory");
+  return std::make_unique<Tls>(std::move(context), session);
+}
+
+void expect_host(SSL* session, const std::string& host) {
+  boost::system::error_code not_an_address;
+  static_cast<void>(boost::asio::ip::make_address(host, not_an_address));
+  bool set = false;
+  if (not_an_address) {
+    set = SSL_set1_host(session, host.c_str()) == 1 && SSL_set_tlsext_host_name(session, host.c_str()) == 1;
+  } else {
+    set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host.c_str()) == 1;
+  }
+  check(set, "OpenSSL has memory");
+  SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+}
+
+// Only of a certificate that was verified: one that was not has ended the handshake.
+std::string subject_of(SSL* session) {
+  const X509* const certificate = SSL_get0_peer_certificate(session);
+  if (certificate == nullptr) return {};
+  const std::unique_ptr<BIO, int (*)(BIO*)> out(BIO_new(BIO_s_mem()), BIO_free);
+  check(out != nullptr, "OpenSSL has memory");
+  X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(out.get(), &text);
+  return {text, static_cast<std::size_t>(size)};
+}
+
+int clamped(std::size_t size) {
+  return static_cast<int>(std::min<std::size_t>(size, INT_MAX));
+}
+
+}  // namespace
+
+std::unique_ptr<Tls> Tls::accept(std::shared_ptr<const TlsContext> context, int socket) {
+  std::unique_ptr<Tls> tls = make(std::move(context), socket);
+  SSL_set_accept_state(tls->session_);
+  return tls;
+}
+
+std::unique_ptr<Tls> Tls::connect(std::shared_ptr<const TlsContext> context, int socket, const std::string& host) {
+  std::unique_ptr<Tls> tls = make(std::move(context), socket);
+  expect_host(tls->session_, host);
+  SSL_set_connect_state(tls->session_);
+  return tls;
+}
+
+Tls::Tls(std::shared_ptr<const TlsContext> context, SSL* session) : context_(std::move(context)), session_(session) {}
+
+Tls::~Tls() {
+  SSL_free(session_);
+}
+
+Try<Tls::Step> Tls::step(int result, std::size_t size) {
+  if (result == 1) return Step{.want = Want::nothing, .size = size};
+  switch (SSL_get_error(session_, result)) {
+    case SSL_ERROR_WANT_READ:
+      return Step{.want = Want::read};
+    case SSL_ERROR_WANT_WRITE:
+      return Step{.want = Want::write};
+    case SSL_ERROR_ZERO_RETURN:
+      return failed(Failure::closed);
+    default:
+      broken_ = true;
+      return failed(Failure::broken);
+  }
+}
+
+Try<Tls::Step> Tls::shake_hands() {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(session_);
+  if (result == 1 && SSL_is_server(session_) == 1) subject_ = subject_of(session_);
+  return step(result, 0);
+}
+
+Try<Tls::Step> Tls::read(std::span<char> room) {
+  ERR_clear_error();
+  std::size_t size = 0;
+  const int result = SSL_read_ex(session_, room.data(), static_cast<std::size_t>(clamped(room.size())), &size);
+  return step(result, size);
+}
+
+Try<Tls::Step> Tls::write(std::string_view data) {
+  ERR_clear_error();
+  std::size_t size = 0;
+  const int result = SSL_write_ex(session_, data.data(), static_cast<std::size_t>(clamped(data.size())), &size);
+  return step(result, size);
+}
+
+bool Tls::silent() {
+  ERR_clear_error();
+  char byte = 0;
+  std::size_t size = 0;
+  const Try<Step> peeked = step(SSL_peek_ex(session_, &byte, 1, &size), size);
+  return peeked && peeked->want == Want::read;
+}
+
+void Tls::say_end() {
+  if (broken_ || SSL_is_init_finished(session_) == 0) return;
+  ERR_clear_error();
+  SSL_shutdown(session_);
+}
+
+}  // namespace semel::http

@@ -1,0 +1,123 @@
+// What we accept: TLS 1.2 with forward secrecy and authenticated encryption, TLS 1.3 as it is; no compression and no
+// renegotiation. HTTP/1.1 is the only protocol that is agreed on.
+#include <array>
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <openssl/err.h>
+#include <openssl/prov_ssl.h>
+#include <openssl/safestack.h>
+#include <openssl/ssl.h>
+#include <openssl/tls1.h>
+#include <openssl/types.h>
+
+#include "core/check.h"
+#include "http/tls.h"
+#include <semel/result.h>
+
+namespace semel::http {
+namespace {
+
+constexpr const char* ciphers_tls12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
+constexpr const char* groups = "X25519:P-256:P-384";
+constexpr std::string_view protocol("\x08http/1.1");  // as ALPN writes it
+
+// What OpenSSL complained about last, in its words.
+std::string complaint() {
+  const unsigned long error = ERR_peek_last_error();
+  const char* const reason = error == 0 ? nullptr : ERR_reason_error_string(error);
+  return reason == nullptr ? "it cannot be used" : reason;
+}
+
+std::unexpected<Error> unfit(const std::string& file) {
+  return fail(Code::invalid, file + ": " + complaint());
+}
+
+int choose_protocol(SSL* /*session*/, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,
+                    unsigned int offered_size, void* /*nothing*/) {
+  unsigned char* chosen = nullptr;
+  const auto* const ours = reinterpret_cast<const unsigned char*>(protocol.data());
+  const int found =
+      SSL_select_next_proto(&chosen, out_size, ours, static_cast<unsigned int>(protocol.size()), offered, offered_size);
+  *out = chosen;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+std::shared_ptr<const TlsContext> make(const SSL_METHOD* method) {
+  SSL_CTX* const context = SSL_CTX_new(method);
+  check(context != nullptr, "OpenSSL has memory");
+  auto made = std::make_shared<const TlsContext>(context);
+  const bool set = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+                   SSL_CTX_set_cipher_list(context, ciphers_tls12) == 1 &&
+                   SSL_CTX_set1_groups_list(context, groups) == 1;
+  check(set, "OpenSSL knows the usual suites");
+  SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  // An idle connection keeps no buffers; a write that is repeated may say more than it did.
+  SSL_CTX_set_mode(context,
+                   SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  return made;
+}
+
+Result<void> load_pair(SSL_CTX* context, const std::string& cert_file, const std::string& key_file) {
+  ERR_clear_error();
+  if (SSL_CTX_use_certificate_chain_file(context, cert_file.c_str()) != 1) return unfit(cert_file);
+  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) return unfit(key_file);
+  if (SSL_CTX_check_private_key(context) != 1) return unfit(key_file);
+  return {};
+}
+
+Result<void> trust(SSL_CTX* context, const std::string& ca_file) {
+  ERR_clear_error();
+  if (SSL_CTX_load_verify_file(context, ca_file.c_str()) != 1) return unfit(ca_file);
+  return {};
+}
+
+}  // namespace
+
+TlsContext::~TlsContext() {
+  SSL_CTX_free(context_);
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::for_server(const TlsServerOptions& options) {
+  std::shared_ptr<const TlsContext> made = make(TLS_server_method());
+  SSL_CTX* const context = made->native();
+  if (Result<void> loaded = load_pair(context, options.cert_file, options.key_file); !loaded) {
+    return std::unexpected(loaded.error());
+  }
+  SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  if (options.client == ClientCertificate::none) return made;
+
+  if (Result<void> trusted = trust(context, options.client_ca_file); !trusted) {
+    return std::unexpected(trusted.error());
+  }
+  STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(options.client_ca_file.c_str());
+  if (names == nullptr) return unfit(options.client_ca_file);
+  SSL_CTX_set_client_CA_list(context, names);
+  constexpr std::array<unsigned char, 5> purpose{'s', 'e', 'm', 'e', 'l'};
+  check(SSL_CTX_set_session_id_context(context, purpose.data(), purpose.size()) == 1, "the name is short");
+  const bool required = options.client == ClientCertificate::required;
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
+  return made;
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::for_client(const TlsClientOptions& options) {
+  std::shared_ptr<const TlsContext> made = make(TLS_client_method());
+  SSL_CTX* const context = made->native();
+  if (options.ca_file.empty()) {
+    check(SSL_CTX_set_default_verify_paths(context) == 1, "OpenSSL has memory");
+  } else if (Result<void> trusted = trust(context, options.ca_file); !trusted) {
+    return std::unexpected(trusted.error());
+  }
+  if (!options.cert_file.empty()) {
+    if (Result<void> loaded = load_pair(context, options.cert_file, options.key_file); !loaded) {
+      return std::unexpected(loaded.error());
+    }
+  }
+  SSL_CTX_set_verify(context, options.verify == Verify::peer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+  return made;
+}
+
+}  // namespace semel::http

@@ -1,0 +1,23 @@
+// A store whose responses are encrypted before another store keeps them. Every store may stand behind it; none knows.
+//
+// Records that cannot be opened, or that are not encrypted although they should be, end the claim with Code::corrupt:
+// the key stays blocked, and its answer is neither replayed nor made again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/crypto.h"
+#include <semel/store.h>
+
+namespace semel {
+
+// Whether responses that were kept before there were keys are replayed.
+enum class Unsealed : std::uint8_t { refused, accepted };
+
+// `keys` is not empty: the first encrypts, all of them decrypt. Offers Reopening, and Endings if `inner` does.
+std::unique_ptr<Store> make_sealed_store(std::unique_ptr<Store> inner, const std::vector<AesKey>& keys,
+                                         Unsealed unsealed);
+
+}  // namespace semel

@@ -1,0 +1,29 @@
+"""Certificates for tests, made by the openssl program: authorities, servers, clients."""
+import pathlib
+import subprocess
+
+
+def _openssl(*arguments, folder):
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+class Authority:
+    """Signs certificates. Everything is a PEM file in one folder."""
+
+    def __init__(self, folder, name="ca"):
+        self.folder = pathlib.Path(folder)
+        self.name = name
+        self.path = self.folder / f"{name}.pem"
+        _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                 "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem", folder=self.folder)
+
+    def sign(self, name, subject, alt="DNS:localhost,IP:127.0.0.1", days=2):
+        """The paths of a certificate and its key."""
+        extensions = self.folder / f"{name}.ext"
+        extensions.write_text(f"subjectAltName={alt}\n", encoding="ascii")
+        _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject,
+                 "-keyout", f"{name}.key", "-out", f"{name}.csr", folder=self.folder)
+        _openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{self.name}.pem", "-CAkey", f"{self.name}.key",
+                 "-CAcreateserial", "-days", str(days), "-extfile", f"{name}.ext", "-out", f"{name}.pem",
+                 folder=self.folder)
+        return self.folder / f"{name}.pem", self.folder / f"{name}.key"

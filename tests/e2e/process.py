@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""The process and its rights: whom it runs as, what it may do, how many files it may open. --binary SEMEL"""
+import os
+import pathlib
+import pwd
+import unittest
+
+import harness
+from harness import CONFIG, ROUTE, keyed
+
+USER = "nobody"
+NET_BIND_SERVICE = 1 << 10
+
+
+def as_user(name):
+    return CONFIG.replace("threads = 2", f'threads = 2\nuser = "{name}"') + ROUTE
+
+
+def status(semel):
+    text = pathlib.Path(f"/proc/{semel.process.pid}/status").read_text(encoding="ascii")
+    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root has rights to give up")
+class Rights(harness.Case):
+    def start(self):
+        semel = self.gateway(as_user(USER))
+        entry = pwd.getpwnam(USER)
+        os.chmod(semel.folder, 0o755)
+        (semel.folder / "data").mkdir()
+        os.chown(semel.folder / "data", entry.pw_uid, entry.pw_gid)
+        return semel.start(), entry
+
+    def test_root_becomes_the_user_for_good(self):
+        """User, group and groups are the user's; of root's rights only that to low ports is left."""
+        self.answer_all()
+        semel, entry = self.start()
+        said = status(semel)
+        self.assertEqual(said["Uid"].split(), [str(entry.pw_uid)] * 4)
+        self.assertEqual(said["Gid"].split(), [str(entry.pw_gid)] * 4)
+        self.assertNotIn("0", said["Groups"].split())
+        self.assertEqual(int(said["CapEff"], 16) & ~NET_BIND_SERVICE, 0)
+        self.assertEqual(int(said["CapPrm"], 16) & ~NET_BIND_SERVICE, 0)
+        self.assertEqual(said["NoNewPrivs"], "1")
+        self.assertEqual(semel.ask("POST", "/v1/x", keyed("k1")).status, 200)
+        for file in (semel.folder / "data").rglob("*"):
+            self.assertEqual(file.stat().st_uid, entry.pw_uid, file)
+        self.assertEqual(semel.stop(), 0)
+
+    def test_a_user_that_is_not_there_stops_the_start(self):
+        """The message names it, and nothing runs as root by mistake."""
+        semel = self.gateway(as_user("no-such-user")).spawn()
+        self.assertEqual(semel.wait(), 1)
+        self.assertIn('there is no user "no-such-user"', semel.stderr())
+
+
+class Files(harness.Case):
+    def test_as_many_files_as_the_system_allows(self):
+        """The soft limit is raised to the hard one."""
+        with self.gateway() as semel:
+            limits = pathlib.Path(f"/proc/{semel.process.pid}/limits").read_text(encoding="ascii")
+            soft, hard = next(line for line in limits.splitlines() if line.startswith("Max open files")).split()[3:5]
+            self.assertEqual(soft, hard)
+
+
+if __name__ == "__main__":
+    harness.run()

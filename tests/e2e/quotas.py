@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Abuse: how many keys and bytes a scope may have, and how fast it may make them. --binary SEMEL"""
+import threading
+import time
+
+import harness
+import wire
+from harness import CONFIG, ROUTE, keyed
+
+
+def limited(limits):
+    return CONFIG + f"\n[limits]\n{limits}\n" + ROUTE
+
+
+class Quotas(harness.Case):
+    def test_a_scope_has_no_more_keys_than_it_may(self):
+        """The next new key is 429 and never runs; replays go on, other scopes do not notice, and it is counted."""
+        self.answer_all(body=lambda arrival: b"done")
+        with self.gateway(limited("keys_per_scope = 3")) as semel:
+            for i in range(3):
+                self.assertEqual(semel.ask("POST", "/v1/x", keyed(f"k{i}")).status, 200)
+            for _ in range(2):
+                refused = semel.ask("POST", "/v1/x", keyed("k3"))
+                self.assert_problem(refused, 429, "quota-exceeded")
+                self.assertGreater(int(refused.get("Retry-After")), 0)
+            for i in range(3):
+                replay = semel.ask("POST", "/v1/x", keyed(f"k{i}"))
+                self.assertEqual((replay.status, replay.get("Idempotent-Replayed")), (200, "true"))
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k3", scope="bob")).status, 200)
+            self.assertEqual(semel.ask("GET", "/v1/x").status, 200)
+            self.assertEqual(semel.metrics()[1]["semel_quota_refusals_total"], 2)
+        self.assertEqual(self.stage.count(), 5)
+
+    def test_a_refused_key_is_free(self):
+        """What was refused left nothing behind: after the keys before it have expired it runs."""
+        route = '\n[[route]]\npath = "/v1/*"\nupstream = "app"\nttl = "2s"\nlease = "1s"\n'
+        self.answer_all()
+        with self.gateway(CONFIG + "\n[limits]\nkeys_per_scope = 1\n" + route) as semel:
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0")).status, 200)
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k1")), 429, "quota-exceeded")
+            reply = wire.eventually(lambda: (r := semel.ask("POST", "/v1/x", keyed("k1"))).status == 200 and r, 8, 0.2)
+            self.assertEqual(reply.status, 200)
+            self.assertIsNone(reply.get("Idempotent-Replayed"))
+
+    def test_keys_that_were_released_do_not_count(self):
+        """A handler that fails gives the key back, and the quota with it."""
+        self.answer_all(status=500)
+        with self.gateway(limited("keys_per_scope = 1")) as semel:
+            for i in range(5):
+                self.assertEqual(semel.ask("POST", "/v1/x", keyed(f"k{i}")).status, 500)
+
+    def test_a_request_that_runs_is_not_refused(self):
+        """The scope is full with the running key itself: its duplicate hears that it runs, not that there is no room."""
+        with self.gateway(limited("keys_per_scope = 1")) as semel, semel.connect() as first:
+            first.request("POST", "/v1/x", keyed("k1"))
+            arrival = self.stage.next()
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k1")), 409, "in-flight")
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k2")), 429, "quota-exceeded")
+            arrival.answer(200)
+            self.assertEqual(first.reply().status, 200)
+
+    def test_stored_bytes_are_limited(self):
+        """Answers up to the limit are kept; then new keys are refused."""
+        self.answer_all(body=lambda arrival: b"x" * 4096)
+        with self.gateway(limited('stored_bytes_per_scope = "6KiB"')) as semel:
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0")).status, 200)
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k1")).status, 200)
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k2")), 429, "quota-exceeded")
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k2", scope="bob")).status, 200)
+
+    def test_the_rate_of_new_keys_is_limited(self):
+        """A burst over the rate is 429 rate-limited; after Retry-After the same key runs."""
+        self.answer_all()
+        with self.gateway(limited('claims_per_scope = "5/s"')) as semel:
+            replies = [semel.ask("POST", "/v1/x", keyed(f"k{i}")) for i in range(12)]
+            refused = [i for i, reply in enumerate(replies) if reply.status == 429]
+            self.assertGreaterEqual(len(refused), 1)
+            self.assert_problem(replies[refused[0]], 429, "rate-limited")
+            time.sleep(int(replies[refused[0]].get("Retry-After")))
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed(f"k{refused[0]}")).status, 200)
+
+    def test_a_flood_of_one_scope_leaves_the_others_alone(self):
+        """One scope sends new keys as fast as it can and is refused; another one's requests all succeed meanwhile."""
+        self.answer_all()
+        with self.gateway(limited('claims_per_scope = "20/s"')) as semel:
+            stop = threading.Event()
+            sent = [0, 0]
+            def flood():
+                with semel.connect() as client:
+                    while not stop.is_set():
+                        sent[0] += 1
+                        sent[1] += client.ask("POST", "/v1/x", keyed(f"flood{sent[0]}", scope="mallory")).status == 429
+            thread = threading.Thread(target=flood, daemon=True)
+            thread.start()
+            self.assertTrue(wire.eventually(lambda: sent[1] > 0))
+            with semel.connect() as client:
+                statuses = {client.ask("POST", "/v1/x", keyed(f"b{i}", scope="bob")).status for i in range(20)}
+            stop.set()
+            thread.join()
+            self.assertEqual(statuses, {200})
+
+
+if __name__ == "__main__":
+    harness.run()

@@ -1,0 +1,100 @@
+// How much a scope may use: what counts, for how long, and who is told to wait.
+#include "gateway/quotas.h"
+
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "policy/config.h"
+#include <semel/clock.h>
+
+namespace semel {
+namespace {
+
+constexpr ScopeDigest alice{1};
+constexpr ScopeDigest bob{2};
+constexpr Millis ttl{64'000};  // so that a slot is a second
+const Time start{Millis{1'000'000}};
+
+class QuotasTest : public testing::Test {
+ protected:
+  std::optional<Quotas::Refusal> admit(const ScopeDigest& scope, Time now) {
+    return quotas_.admit(scope, limits_, now, now + ttl, ttl);
+  }
+
+  LimitsConfig limits_;
+  Quotas quotas_;
+};
+
+// Without limits nobody is refused.
+TEST_F(QuotasTest, LetsEverybodyInWithoutLimits) {
+  for (int i = 0; i < 1'000; ++i) EXPECT_FALSE(admit(alice, start));
+}
+
+// As many keys as the limit says, for each scope by itself.
+TEST_F(QuotasTest, CountsLiveKeysOfEachScope) {
+  limits_.keys_per_scope = 3;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(admit(alice, start));
+  const auto refused = admit(alice, start);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->problem, ProblemType::quota_exceeded);
+  EXPECT_FALSE(admit(bob, start));
+}
+
+// A key counts until it has expired, and Retry-After says when that is.
+TEST_F(QuotasTest, ForgetsKeysWhenTheyExpire) {
+  limits_.keys_per_scope = 1;
+  EXPECT_FALSE(admit(alice, start));
+  const Time before = start + ttl - Millis{1};
+  const auto refused = admit(alice, before);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->retry_after, Millis{1'000});
+  EXPECT_FALSE(admit(alice, start + ttl + Millis{1'000}));
+}
+
+// A key that was released is free, so it counts no more.
+TEST_F(QuotasTest, GivesBackWhatWasReleased) {
+  limits_.keys_per_scope = 1;
+  EXPECT_FALSE(admit(alice, start));
+  quotas_.give_back(alice, start + ttl, ttl);
+  EXPECT_FALSE(admit(alice, start));
+  EXPECT_TRUE(admit(alice, start));
+}
+
+// Bytes count once they are kept; the key that goes over the limit is still kept, the next one is refused.
+TEST_F(QuotasTest, CountsStoredBytes) {
+  limits_.stored_bytes_per_scope = 100;
+  EXPECT_FALSE(admit(alice, start));
+  quotas_.keep(alice, start + ttl, ttl, 60);
+  EXPECT_FALSE(admit(alice, start));
+  quotas_.keep(alice, start + ttl, ttl, 60);
+  const auto refused = admit(alice, start);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->problem, ProblemType::quota_exceeded);
+  EXPECT_FALSE(admit(alice, start + ttl + Millis{1'000}));
+}
+
+// New keys in a span of time; a refusal does not count.
+TEST_F(QuotasTest, LimitsTheRateOfNewKeys) {
+  limits_.claims_per_scope = Rate{.count = 2, .per = Millis{1'000}};
+  EXPECT_FALSE(admit(alice, start));
+  EXPECT_FALSE(admit(alice, start));
+  const auto refused = admit(alice, start);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->problem, ProblemType::rate_limited);
+  EXPECT_GE(refused->retry_after, Millis{1'000});
+  EXPECT_FALSE(admit(bob, start));
+  EXPECT_FALSE(admit(alice, start + Millis{501}));
+}
+
+// What was released before there was a limit is not counted below nothing.
+TEST_F(QuotasTest, TakesALimitThatComesLater) {
+  quotas_.give_back(alice, start + ttl, ttl);
+  limits_.keys_per_scope = 1;
+  EXPECT_FALSE(admit(alice, start));
+  quotas_.give_back(alice, start + ttl + ttl, ttl);
+  EXPECT_TRUE(admit(alice, start));
+}
+
+}  // namespace
+}  // namespace semel
