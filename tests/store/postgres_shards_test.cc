@@ -88,7 +88,7 @@ TEST_F(PostgresShards, AnObjectAndItsEventsLiveTogether) {
   auto opened = try_open_all({one, two});
   ASSERT_TRUE(opened) << opened.error().detail;
   store_ = *std::move(opened);
-  for (std::uint64_t i = 0; i < 20; ++i) {
+  for (std::uint64_t i = 0; i < 40; ++i) {
     Order order{.object = key_of(1'000 + i), .stamp = "5"};
     order.object.home = i + 1;
     Terms terms{.lapsed = Lapsed::taken_over, .owner = i + 1};
