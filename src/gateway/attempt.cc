@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "http/call.h"
+#include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
 #include "policy/keep.h"
@@ -17,6 +18,7 @@ namespace semel {
 
 // Whether there is an answer, whole or as much of it as is kept.
 Task<bool> Attempt::exchange(std::string head, std::string_view body) {
+  if (body.size() <= http::joined_bytes_max) head.append(std::exchange(body, {}));
   end_ = co_await call_.send(head, body);
   if (end_ == http::CallEnd::answered) end_ = co_await call_.read_head();
   if (end_ != http::CallEnd::answered) co_return false;

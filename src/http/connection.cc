@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,19 @@ constexpr auto quietly = asio::as_tuple(asio::use_awaitable_t<Executor>());
 void send_at_once(Socket& socket) {
   boost::system::error_code ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+ssize_t send_together(int socket, std::span<const std::string_view> parts) {
+  std::array<iovec, parts_max> pieces;
+  std::size_t count = 0;
+  for (const std::string_view part : parts) {
+    // The system only reads from it.
+    if (!part.empty()) pieces.at(count++) = {.iov_base = const_cast<char*>(part.data()), .iov_len = part.size()};
+  }
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = count;
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace
@@ -80,16 +94,10 @@ void Connection::consume(std::size_t size) {
 }
 
 Try<std::size_t> Connection::write_now(std::span<const std::string_view> parts) {
-  std::array<iovec, parts_max> pieces;
-  std::size_t count = 0;
-  for (const std::string_view part : parts) {
-    // The system only reads from it.
-    if (!part.empty()) pieces.at(count++) = {.iov_base = const_cast<char*>(part.data()), .iov_len = part.size()};
-  }
-  msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = count;
-  const ssize_t size = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const auto first = std::ranges::find_if_not(parts, &std::string_view::empty);
+  const bool lone = std::all_of(std::next(first), parts.end(), [](std::string_view part) { return part.empty(); });
+  const ssize_t size = lone ? ::send(socket_.native_handle(), first->data(), first->size(), MSG_NOSIGNAL | MSG_DONTWAIT)
+                            : send_together(socket_.native_handle(), parts);
   if (size >= 0) return static_cast<std::size_t>(size);
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
   return failed(reason({errno, boost::system::system_category()}));

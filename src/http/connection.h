@@ -24,6 +24,9 @@ namespace semel::http {
 
 using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
 
+// To copy a body of this size costs less than to send it beside its head.
+inline constexpr std::size_t joined_bytes_max = 4'096;
+
 class Connection {
  public:
   Connection(Socket socket, Ticker& ticker);

@@ -125,7 +125,10 @@ Attempt<void> Transaction::reply(std::uint16_t status, WriteFields fields, std::
   fields(head);
   if (status != 204 && status != 304) head.length(body.size());
   end_head(head);
-  return connection_.write(out_, has_no_body(status) ? std::string_view() : body);
+  if (has_no_body(status)) body = {};
+  if (body.size() > joined_bytes_max) return connection_.write(out_, body);
+  out_.append(body);
+  return connection_.write(out_);
 }
 
 Attempt<void> Transaction::start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first) {
