@@ -9,6 +9,7 @@
 
 #include <boost/beast/core/string.hpp>
 
+#include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
 #include "http/writer.h"
