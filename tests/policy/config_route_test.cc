@@ -41,7 +41,8 @@ TEST(RouteErrors, NameBadValues) {
        {"f:12:8: error: key: \"optionall\" is none of \"required\", \"optional\", \"off\" (did you mean "
         "\"optional\"?)"}},
       {"key_from = \"{headr:X}\"",
-       {"f:12:14: error: key_from: there is no part {headr}; there are header:, cookie:, query:, json:, path, method, ip "
+       {"f:12:14: error: key_from: there is no part {headr}; there are header:, cookie:, query:, json:, path, method, "
+        "ip "
         "and client_cert: "
         "(did you mean \"{header:X}\"?)"}},
       {"key_from = \"\\u007bheader\"", {"f:12:12: error: key_from: this `{` is never closed"}},
