@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Signers that nobody here wrote are believed, and one flipped byte is not: real_signers.py --binary SEMEL
+"""Signers that nobody here wrote are believed, and one flipped byte is not.
+real_signers.py --binary SEMEL --build FOLDER
 
-Needs Node and `npm ci --ignore-scripts` in tests/e2e/signers_npm; without that the build does not list this test.
+The packages come with `npm ci` into FOLDER; without node, npm or a registry that can be reached the test is skipped.
 """
+import argparse
 import json
 import pathlib
 import subprocess
+import sys
+import unittest
 
 import harness
+import npm
 
-FOLDER = pathlib.Path(__file__).resolve().parent / "signers_npm"
+SOURCE = pathlib.Path(__file__).resolve().parent / "signers_npm"
 PUBLIC_URL = "https://hooks.example.com"
 
 
@@ -26,10 +31,12 @@ def flipped(body):
 
 
 class RealSigners(harness.Case):
+    folder = None
+
     def test_are_believed_and_altered_deliveries_are_not(self):
         """Each library's delivery reaches the handler once; with a byte of its body altered it is refused."""
-        signed = subprocess.run(["node", "sign.mjs", PUBLIC_URL], cwd=FOLDER, capture_output=True, text=True, check=True,
-                                timeout=60)
+        signed = subprocess.run(["node", "sign.mjs", PUBLIC_URL], cwd=self.folder, capture_output=True, text=True,
+                                check=True, timeout=60)
         deliveries = json.loads(signed.stdout)
         secrets = {each["provider"]: each["secret"] for each in deliveries}
         config = harness.CONFIG.replace("threads = 2", f'threads = 2\npublic_url = "{PUBLIC_URL}"')
@@ -48,5 +55,15 @@ class RealSigners(harness.Case):
         self.assertEqual(semel.stop(), 0)
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--build", required=True)
+    options, rest = parser.parse_known_args()
+    harness.Case.binary = options.binary
+    RealSigners.folder = npm.install(SOURCE, options.build)
+    unittest.main(argv=[sys.argv[0], *rest], warnings="ignore")
+
+
 if __name__ == "__main__":
-    harness.run()
+    main()

@@ -9,15 +9,14 @@ import argparse
 import collections
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
 import unittest
 
 import charges
 import harness
+import npm
 
-SKIPPED = 77
 SOURCE = pathlib.Path(__file__).resolve().parent / "stripe"
 CALLS, CONCURRENCY, RETRIES = 80, 16, 12
 
@@ -38,35 +37,6 @@ probe = "/v1/charges?key={key}"
 """
 
 HOLDING = PAYMENTS.replace('on_unknown = "probe"\nprobe = "/v1/charges?key={key}"\n', 'on_unknown = "hold"\n')
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
-
-
-def install(build):
-    """A folder with the driver and the package in it."""
-    folder = pathlib.Path(build) / "stripe_client"
-    folder.mkdir(parents=True, exist_ok=True)
-    for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            skip(f"{program} is not in PATH")
-    for name in ("package.json", "package-lock.json", ".npmrc", "charge.mjs"):
-        shutil.copy(SOURCE / name, folder / name)
-    mark = folder / "installed"
-    lock = (folder / "package-lock.json").read_text(encoding="utf-8")
-    if not mark.exists() or mark.read_text(encoding="utf-8") != lock:
-        try:
-            done = subprocess.run(["npm", "ci", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=20000"],
-                                  cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-        except subprocess.TimeoutExpired:
-            skip("npm ci did not end within two minutes")
-        if done.returncode != 0:
-            codes = [line for line in done.stderr.splitlines() if " code " in line]
-            skip(f"npm ci could not get the package: {' '.join(codes) or 'no reason given'}")
-        mark.write_text(lock, encoding="utf-8")
-    return folder
 
 
 class StripeClient(harness.Case):
@@ -132,7 +102,7 @@ def main():
     parser.add_argument("--build", required=True)
     options, rest = parser.parse_known_args()
     harness.Case.binary = options.binary
-    StripeClient.folder = install(options.build)
+    StripeClient.folder = npm.install(SOURCE, options.build)
     unittest.main(argv=[sys.argv[0], *rest], warnings="ignore")
 
 
