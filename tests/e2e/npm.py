@@ -1,8 +1,12 @@
 """Packages from npm for a test, in the build folder. What cannot be had skips the test (exit code 77) and says why."""
+import argparse
 import pathlib
 import shutil
 import subprocess
 import sys
+import unittest
+
+import harness
 
 SKIPPED = 77
 SETTINGS = "omit-lockfile-registry-resolved=true\naudit=false\nfund=false\nupdate-notifier=false\n"
@@ -38,3 +42,15 @@ def install(source, build):
         skip(f"npm ci could not get the packages: {' '.join(codes) or 'no reason given'}")
     mark.write_text(lock, encoding="utf-8")
     return folder
+
+
+def run(case, source):
+    """Runs the tests of the calling program, whose `case` finds its packages in `case.folder`: --binary, --build"""
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--build", required=True)
+    options, rest = parser.parse_known_args()
+    harness.Case.binary = options.binary
+    case.folder = install(source, options.build)
+    unittest.main(argv=[sys.argv[0], *rest], warnings="ignore")

@@ -4,12 +4,9 @@ real_signers.py --binary SEMEL --build FOLDER
 
 The packages come with `npm ci` into FOLDER; without node, npm or a registry that can be reached the test is skipped.
 """
-import argparse
 import json
 import pathlib
 import subprocess
-import sys
-import unittest
 
 import harness
 import npm
@@ -55,15 +52,5 @@ class RealSigners(harness.Case):
         self.assertEqual(semel.stop(), 0)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--build", required=True)
-    options, rest = parser.parse_known_args()
-    harness.Case.binary = options.binary
-    RealSigners.folder = npm.install(SOURCE, options.build)
-    unittest.main(argv=[sys.argv[0], *rest], warnings="ignore")
-
-
 if __name__ == "__main__":
-    main()
+    npm.run(RealSigners, SOURCE)

@@ -5,13 +5,10 @@ stripe_client.py --binary SEMEL --build FOLDER
 The package comes with `npm ci` from stripe/package-lock.json into FOLDER. Without node, npm or a registry that can be
 reached the test is skipped (exit code 77) and says why. docs/clients.md explains the configuration.
 """
-import argparse
 import collections
 import json
 import pathlib
 import subprocess
-import sys
-import unittest
 
 import charges
 import harness
@@ -96,15 +93,5 @@ class StripeClient(harness.Case):
         self.assertGreater(len(calls), len(failed))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--build", required=True)
-    options, rest = parser.parse_known_args()
-    harness.Case.binary = options.binary
-    StripeClient.folder = npm.install(SOURCE, options.build)
-    unittest.main(argv=[sys.argv[0], *rest], warnings="ignore")
-
-
 if __name__ == "__main__":
-    main()
+    npm.run(StripeClient, SOURCE)
