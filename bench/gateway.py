@@ -75,13 +75,15 @@ end
 class Server:
     """A process, and the CPU time of it and its children."""
 
-    def __init__(self, command, port, log):
+    def __init__(self, command, port, log, ready="/ready"):
         with open(log, "wb") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
         self.port = port
+        if ready is None:  # it speaks another protocol
+            return
         for _ in range(600):
             with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=1).read()
+                urllib.request.urlopen(f"http://127.0.0.1:{port}{ready}", timeout=1).read()
                 return
             if self.process.poll() is not None:
                 break

@@ -229,8 +229,8 @@ def install(folder, say):
         say(f"middleware: not measured, {' and '.join(missing)} not found")
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json", ".npmrc", "middleware.mjs"):
-        shutil.copy(HERE / "node" / name, folder / name)
+    for file in (HERE / "node").iterdir():
+        shutil.copy(file, folder / file.name)
     mark = folder / "installed"
     lock = (folder / "package-lock.json").read_text(encoding="utf-8")
     if not mark.exists() or mark.read_text(encoding="utf-8") != lock:
