@@ -52,6 +52,7 @@ class Session {
   enum class Next : std::uint8_t { request, close };
   Task<Next> serve_one();
   Attempt<void> read_head();
+  Attempt<void> wait_for_head();
   Task<void> refuse(HeadFault fault);
   Task<void> linger();
   Task<bool> drained();
