@@ -18,6 +18,7 @@
 #include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
 #include "gateway/request_log.h"
+#include "http/failure.h"
 #include "http/transaction.h"
 #include "once/pause.h"
 #include "policy/authenticate.h"
@@ -62,6 +63,7 @@ class Exchange {
   Task<void> guard(const Route* route);
   Task<void> receive(const Webhook* webhook);
   Task<bool> read_body();
+  Task<void> refuse_body(http::Failure why);
   Task<void> run_once(const Route* route, Identity identity);
   Task<void> pass(const Route* route);
   Task<void> forward_unguarded(const Route* route, Ending ending);
@@ -102,6 +104,8 @@ class Exchange {
   Task<void> refuse(ProblemType type) { return refuse(problem(type), Millis{0}, {}); }
   Task<void> refuse(Problem problem, Millis retry_after, std::string detail = {});
   Task<void> send(Response response);
+  // It cannot be told any more; if it is slow, that is counted.
+  void give_client_up(http::Failure why);
 
   void note(Ending ending) { ending_ = ending; }
   void write_log() const;

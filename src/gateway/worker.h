@@ -67,6 +67,7 @@ class Worker : public http::Handler {
   Task<void> handle(http::Transaction& transaction) override;
   void refused(std::uint16_t status) override;
   void handshake_failed() override;
+  void turned_away() override;
 
  private:
   static Task<void> run(Services services, std::shared_ptr<const Plan> plan, http::Transaction* transaction);

@@ -81,7 +81,7 @@ Task<Session::Next> Session::serve_one() {
   const std::optional<HeadFault> fault = fault_of(read, head_);
   if (!read && !fault) co_return Next::close;
 
-  transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time);
+  transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time, limits_.body_rate_min);
   connection_->deadline().expect_nothing();
   if (fault) {
     co_await refuse(*fault);

@@ -39,6 +39,8 @@ class Ticker {
     }
     void busy() { idle_ = false; }
     [[nodiscard]] bool late() const { return late_; }
+    // Time that goes by in steps of a period; only differences mean anything.
+    [[nodiscard]] Millis now() const { return period * static_cast<Millis::rep>(ticker_.tick_); }
 
    private:
     friend class Ticker;
