@@ -181,6 +181,10 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
     co_await tell(std::move(answer), nullptr);
     co_return;
   }
+  if (over_quota()) {
+    co_await refuse(problem(over_quota_->problem), over_quota_->retry_after);
+    co_return;
+  }
   guarded_by_ = &route->policy;
   services_.metrics.in_flight.fetch_add(1, std::memory_order_relaxed);
   Action act = [this, route](Fence fence) { return attempt(route, fence); };

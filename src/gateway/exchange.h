@@ -31,6 +31,7 @@
 #include "policy/request_view.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/glance.h>
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>
@@ -47,6 +48,7 @@ struct Services {
   RequestLog& log;
   KeyCache& keys;
   Quotas& quotas;
+  Glance* glance;  // nothing: the store cannot tell
 };
 
 class Exchange {
@@ -93,6 +95,8 @@ class Exchange {
   Task<Outcome> attempt(const Route* route, Fence fence);
   // Whether the scope may have one more key, and what became of it then.
   bool admit(const Route& route);
+  // Whether it is refused before anything is claimed: the scope has no room, and the key is surely new.
+  bool over_quota();
   void settle(const Route& route, const Outcome& outcome);
   Task<Outcome> probe(const Route* route, const Expression* question, std::string key_text);
 

@@ -108,7 +108,8 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .replays = replays_,
                           .log = log_,
                           .keys = keys_,
-                          .quotas = shared_.quotas};
+                          .quotas = shared_.quotas,
+                          .glance = shared_.glance};
   return run(services, plan_, &transaction);
 }
 

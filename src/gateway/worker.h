@@ -26,6 +26,7 @@
 #include "policy/config.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/glance.h>
 #include <semel/once.h>
 #include <semel/result.h>
 
@@ -40,6 +41,7 @@ struct Shared {
   LogSink& log;
   http::Gate& gate;
   Quotas& quotas;
+  Glance* glance;  // the store's, if it has one
 };
 
 class Worker : public http::Handler {
