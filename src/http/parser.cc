@@ -81,10 +81,11 @@ Try<typename Parser<is_request>::Piece> Parser<is_request>::read_body(std::strin
       // What is left is the line of a chunk, or trailers, without their end; they must not have ended in another way,
       // and there is an end to what is gathered of them.
       const std::string_view left = bytes.substr(piece.consumed);
-      if (has_bare_line_feed(left) || left.size() > limits_.head_bytes) return failed(Failure::malformed);
+      if (has_bare_line_feed(left) || left.size() >= limits_.head_bytes) return failed(Failure::malformed);
       break;
     }
     if (error || (trailers_ && is_folded({line_, size}))) return failed(Failure::malformed);
+    if (data_.empty() && size > limits_.head_bytes) return failed(Failure::malformed);
   }
   return piece;
 }
