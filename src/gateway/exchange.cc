@@ -166,7 +166,7 @@ Task<void> Exchange::refuse_body(http::Failure why) {
     co_await send(std::move(refusal));
   } else if (why == http::Failure::timed_out) {
     give_client_up(why);
-    Response refusal = plain_reply(408, "The body did not arrive in time.", Retry::same_key);
+    Response refusal = plain_reply(408, "The body did not arrive in time.", Problem::Retry::same_key);
     co_await send(std::move(refusal));
   }
 }
@@ -174,7 +174,7 @@ Task<void> Exchange::refuse_body(http::Failure why) {
 Task<void> Exchange::run_once(const Route* route, Identity identity) {
   key_ = identity.key;
   if (const ReplayCache::Entry* hot = services_.replays.find(identity.key)) {
-    Answer answer = Refused{.problem = problem(ProblemType::key_reused), .retry_after = Millis{0}, .detail = {}};
+    Answer answer = Refused{.problem = Problem::of(ProblemType::key_reused), .retry_after = Millis{0}, .detail = {}};
     if (hot->fingerprint == identity.fingerprint) {
       answer = Replayed{.response = hot->response, .fence = hot->fence, .expires_at = hot->expires_at};
     }
@@ -182,7 +182,7 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
     co_return;
   }
   if (over_quota()) {
-    co_await refuse(problem(over_quota_->problem), over_quota_->retry_after);
+    co_await refuse(Problem::of(over_quota_->problem), over_quota_->retry_after);
     co_return;
   }
   guarded_by_ = &route->policy;
@@ -284,7 +284,7 @@ Task<void> Exchange::tell_later(Answer answer, const Identity* identity) {
 Task<void> Exchange::tell_first(Ran ran) {
   fence_ = ran.fence.number;
   if (over_quota_) {
-    co_await refuse(problem(over_quota_->problem), over_quota_->retry_after);
+    co_await refuse(Problem::of(over_quota_->problem), over_quota_->retry_after);
     co_return;
   }
   const bool kept = ran.outcome.verdict == Verdict::keep;

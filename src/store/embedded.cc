@@ -36,7 +36,7 @@ class EmbeddedStore : public BatchedStore, public Glance {
   bool surely_free(const Key& key) override {
     const Result<std::optional<Record>> read = ledger_->read(key.id);
     if (!read) return false;
-    return !*read || (*read)->state == State::released || ledger_->clock().now() >= (*read)->expires_at;
+    return !*read || (*read)->state == Record::State::released || ledger_->clock().now() >= (*read)->expires_at;
   }
 
  private:
@@ -57,7 +57,7 @@ class EmbeddedStore : public BatchedStore, public Glance {
       return false;
     }
     const Time now = ledger_->clock().now();
-    if (stored->state == State::running && now >= stored->lease_until) return false;
+    if (stored->state == Record::State::running && now >= stored->lease_until) return false;
     ClaimStep step = step_claim(&*stored, key, request.fingerprint, request.terms, now);
     if (!step.store) request.answer = std::move(step.answer);
     return !step.store;
