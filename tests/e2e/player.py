@@ -177,9 +177,10 @@ class Client:
 
 
 class Player:
-    def __init__(self, scenario, address, admin, stage, frame_all=False, deliver=at_once):
-        """`deliver` gets "request" or "answer", what sends bytes, and the bytes."""
+    def __init__(self, scenario, address, admin, stage, frame_all=False, deliver=at_once, leave=wire.Wire.close):
+        """`deliver` gets "request" or "answer", what sends bytes, and the bytes; `leave` ends connections afterwards."""
         self.deliver = deliver
+        self.leave = leave
         self.frame_all = frame_all
         self.scenario = scenario
         self.name = scenario.name
@@ -208,7 +209,7 @@ class Player:
                 arrival.close()
             for client in self.clients.values():
                 if client.wire is not None:
-                    client.wire.close()
+                    self.leave(client.wire)
 
     def take(self, block):
         handle = {">": self.send, "<": self.expect, ">>": self.arrive, "<<": self.answer}[block.arrow]

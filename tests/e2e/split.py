@@ -18,6 +18,7 @@ import player
 import scenarios
 import script
 import stage as staging
+import wire
 
 FILES = ("strict.txt", "strict_answers.txt")
 PAUSE = 0.003  # so that the pieces are read one by one
@@ -78,7 +79,8 @@ def cuts(sizes):
 def play(scenario, semel, stage, deliver):
     """What went wrong, or nothing."""
     try:
-        player.Player(scenario, semel.address, semel.admin, stage, deliver=deliver).play()
+        # Reset, not closed: tens of thousands of ports would wait for a minute, and there are no more of them.
+        player.Player(scenario, semel.address, semel.admin, stage, deliver=deliver, leave=wire.Wire.reset).play()
         return ""
     except Exception as error:  # of whatever kind: told with its place
         return f"{scenario.title}: {type(error).__name__}: {error}"
