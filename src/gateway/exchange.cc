@@ -153,17 +153,22 @@ Task<bool> Exchange::read_body() {
     request_.body = body_;
     co_return true;
   }
+  co_await refuse_body(body.error());
+  co_return false;
+}
+
+Task<void> Exchange::refuse_body(http::Failure why) {
   client_.close_after();
-  if (body.error() == http::Failure::too_large) {
+  if (why == http::Failure::too_large) {
     co_await refuse(ProblemType::body_too_large);
-  } else if (body.error() == http::Failure::malformed) {
+  } else if (why == http::Failure::malformed) {
     Response refusal = plain_reply(400, "The body is not framed as HTTP/1.1 says.");
     co_await send(std::move(refusal));
-  } else if (body.error() == http::Failure::timed_out) {
+  } else if (why == http::Failure::timed_out) {
+    give_client_up(why);
     Response refusal = plain_reply(408, "The body did not arrive in time.", Problem::Retry::same_key);
     co_await send(std::move(refusal));
   }
-  co_return false;
 }
 
 Task<void> Exchange::run_once(const Route* route, Identity identity) {
@@ -174,6 +179,10 @@ Task<void> Exchange::run_once(const Route* route, Identity identity) {
       answer = Replayed{.response = hot->response, .fence = hot->fence, .expires_at = hot->expires_at};
     }
     co_await tell(std::move(answer), nullptr);
+    co_return;
+  }
+  if (over_quota()) {
+    co_await refuse(Problem::of(over_quota_->problem), over_quota_->retry_after);
     co_return;
   }
   guarded_by_ = &route->policy;
@@ -299,12 +308,13 @@ Task<void> Exchange::tell_first(Ran ran) {
   };
   if (!attempt_->goes_on()) {
     const http::Try<void> sent = co_await client_.reply(answer.status(), fields, attempt_->body());
-    if (!sent) client_.close_after();
+    if (!sent) give_client_up(sent.error());
     co_return;
   }
   const http::Transaction::Form form{.framing = answer.framing(), .length = answer.length()};
   http::Try<void> sent = co_await client_.start_reply(answer.status(), fields, form, attempt_->body());
   while (sent) {
+    client_.await_more();
     const http::Try<std::string_view> piece = co_await attempt_->call().read_body();
     if (!piece) {
       client_.cut_reply();
@@ -317,7 +327,7 @@ Task<void> Exchange::tell_first(Ran ran) {
     }
     sent = co_await client_.continue_reply(*piece);
   }
-  if (!sent) client_.close_after();
+  if (!sent) give_client_up(sent.error());
 }
 
 }  // namespace semel

@@ -18,6 +18,7 @@
 #include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
 #include "gateway/request_log.h"
+#include "http/failure.h"
 #include "http/transaction.h"
 #include "once/pause.h"
 #include "policy/authenticate.h"
@@ -30,6 +31,7 @@
 #include "policy/request_view.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/glance.h>
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>
@@ -46,6 +48,7 @@ struct Services {
   RequestLog& log;
   KeyCache& keys;
   Quotas& quotas;
+  Glance* glance;  // nothing: the store cannot tell
 };
 
 class Exchange {
@@ -62,6 +65,7 @@ class Exchange {
   Task<void> guard(const Route* route);
   Task<void> receive(const Webhook* webhook);
   Task<bool> read_body();
+  Task<void> refuse_body(http::Failure why);
   Task<void> run_once(const Route* route, Identity identity);
   Task<void> pass(const Route* route);
   Task<void> forward_unguarded(const Route* route, Ending ending);
@@ -91,6 +95,8 @@ class Exchange {
   Task<Outcome> attempt(const Route* route, Fence fence);
   // Whether the scope may have one more key, and what became of it then.
   bool admit(const Route& route);
+  // Whether it is refused before anything is claimed: the scope has no room, and the key is surely new.
+  bool over_quota();
   void settle(const Route& route, const Outcome& outcome);
   Task<Outcome> probe(const Route* route, const Expression* question, std::string key_text);
 
@@ -102,6 +108,8 @@ class Exchange {
   Task<void> refuse(ProblemType type) { return refuse(Problem::of(type), Millis{0}, {}); }
   Task<void> refuse(Problem problem, Millis retry_after, std::string detail = {});
   Task<void> send(Response response);
+  // It cannot be told any more; if it is slow, that is counted.
+  void give_client_up(http::Failure why);
 
   void note(Ending ending) { ending_ = ending; }
   void write_log() const;

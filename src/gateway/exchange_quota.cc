@@ -19,6 +19,13 @@ std::size_t stored_bytes(const Response& response) {
 
 }  // namespace
 
+bool Exchange::over_quota() {
+  if (webhook_ != nullptr || services_.glance == nullptr || !Quotas::wanted(config().limits)) return false;
+  const auto refusal = services_.quotas.refusal(key_->scope, config().limits, services_.clock.now());
+  if (refusal && services_.glance->surely_free(*key_)) over_quota_ = refusal;
+  return over_quota_.has_value();
+}
+
 bool Exchange::admit(const Route& route) {
   if (webhook_ != nullptr || !Quotas::wanted(config().limits)) return true;
   const Time now = services_.clock.now();

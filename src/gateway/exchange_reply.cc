@@ -78,7 +78,18 @@ Task<void> Exchange::pass(const Route* route) {
   std::string head = head_for_upstream(*route, std::nullopt);
   const Relay::Again again = is_safe(request_.method) ? Relay::Again::repeatable : Relay::Again::never;
   const RelayEnd end = co_await relay.run(std::move(head), again);
-  if (end == RelayEnd::answered || end == RelayEnd::cut) co_return;
+  if (end == RelayEnd::answered || end == RelayEnd::cut || end == RelayEnd::gone) co_return;
+  if (end == RelayEnd::not_taken) {
+    give_client_up(http::Failure::timed_out);
+    co_return;
+  }
+  if (end == RelayEnd::malformed || end == RelayEnd::slow_body) {
+    note(Ending::malformed);
+    const bool bad = end == RelayEnd::malformed;
+    const http::Failure why = bad ? http::Failure::malformed : http::Failure::timed_out;
+    co_await refuse_body(why);
+    co_return;
+  }
   if (end == RelayEnd::not_reached) detail_ = plan_->upstreams[route->upstream]->trouble();
   co_await tell_unreached(call_end(end), nullptr);
 }
@@ -205,7 +216,12 @@ Task<void> Exchange::send(Response response) {
     for (const Field& field : response.fields) out.field(field.name, field.value);
   };
   const http::Try<void> sent = co_await client_.reply(response.status, fields, response.body);
-  if (!sent) client_.close_after();
+  if (!sent) give_client_up(sent.error());
+}
+
+void Exchange::give_client_up(http::Failure why) {
+  client_.close_after();
+  if (why == http::Failure::timed_out) services_.metrics.slow_clients.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Exchange::write_log() const {

@@ -26,6 +26,7 @@
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
+#include <semel/glance.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
@@ -57,7 +58,8 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Conf
                       .observer = gateway->observer_,
                       .log = log,
                       .gate = gateway->gate_,
-                      .quotas = gateway->quotas_};
+                      .quotas = gateway->quotas_,
+                      .glance = dynamic_cast<Glance*>(gateway->store_.get())};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
   Endpoint endpoint = config->server.listen;

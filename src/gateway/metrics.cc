@@ -110,6 +110,11 @@ std::string Metrics::render() const {
   heading(out, "semel_tls_handshake_failures_total", "counter",
           "Clients that did not get through the TLS handshake: no TLS, no suite in common, no certificate, too slow.");
   sample(out, "semel_tls_handshake_failures_total", handshake_failures.load(std::memory_order_relaxed));
+  heading(out, "semel_connections_refused_total", "counter", "Connections turned away because there was no room.");
+  sample(out, "semel_connections_refused_total", connections_refused.load(std::memory_order_relaxed));
+  heading(out, "semel_slow_clients_total", "counter",
+          "Clients that were told 408 or cut off because they sent a request or took an answer too slowly.");
+  sample(out, "semel_slow_clients_total", slow_clients.load(std::memory_order_relaxed));
   heading(out, "semel_in_flight", "gauge", "Guarded requests under way.");
   sample(out, "semel_in_flight", in_flight.load(std::memory_order_relaxed));
   heading(out, "semel_expired_total", "counter", "Expired records that were swept.");

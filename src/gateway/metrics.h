@@ -68,6 +68,8 @@ class Metrics {
   std::atomic<std::uint64_t> expired{0};
   std::atomic<std::uint64_t> store_errors{0};
   std::atomic<std::uint64_t> handshake_failures{0};
+  std::atomic<std::uint64_t> connections_refused{0};
+  std::atomic<std::uint64_t> slow_clients{0};
   Histogram claim_seconds;
   Histogram complete_seconds;
   Histogram upstream_seconds;

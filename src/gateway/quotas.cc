@@ -24,6 +24,28 @@ constexpr Millis retry_after_min{1'000};
 
 }  // namespace
 
+std::optional<Quotas::Refusal> Quotas::refusal_when_full(const Usage& usage, const LimitsConfig& limits, Time now) {
+  const bool full = (limits.keys_per_scope != 0 && usage.keys >= limits.keys_per_scope) ||
+                    (limits.stored_bytes_per_scope != 0 && usage.bytes >= limits.stored_bytes_per_scope);
+  if (!full) return std::nullopt;
+  const Millis wait = usage.slots.empty() ? retry_after_min : std::max(retry_after_min, usage.slots.front().end - now);
+  return Refusal{.problem = ProblemType::quota_exceeded, .retry_after = wait};
+}
+
+std::optional<Quotas::Refusal> Quotas::refusal(const ScopeDigest& scope, const LimitsConfig& limits, Time now) {
+  Shard& shard = shard_of(scope);
+  const std::scoped_lock lock(shard.mutex);
+  const auto found = shard.scopes.find(scope);
+  if (found == shard.scopes.end()) return std::nullopt;
+  drop_expired(found->second, now);
+  if (const auto full = refusal_when_full(found->second, limits, now)) return full;
+  if (!limits.claims_per_scope) return std::nullopt;
+  TokenBucket claims = found->second.claims;
+  const auto wait = claims.take(*limits.claims_per_scope, now);
+  if (!wait) return std::nullopt;
+  return Refusal{.problem = ProblemType::rate_limited, .retry_after = std::max(retry_after_min, *wait)};
+}
+
 std::optional<Quotas::Refusal> Quotas::admit(const ScopeDigest& scope, const LimitsConfig& limits, Time now,
                                              Time expires_at, Millis ttl) {
   if (!wanted(limits)) return std::nullopt;
@@ -35,13 +57,7 @@ std::optional<Quotas::Refusal> Quotas::admit(const ScopeDigest& scope, const Lim
   }
   Usage& usage = shard.scopes[scope];
   drop_expired(usage, now);
-  const bool full = (limits.keys_per_scope != 0 && usage.keys >= limits.keys_per_scope) ||
-                    (limits.stored_bytes_per_scope != 0 && usage.bytes >= limits.stored_bytes_per_scope);
-  if (full) {
-    const Millis wait =
-        usage.slots.empty() ? retry_after_min : std::max(retry_after_min, usage.slots.front().end - now);
-    return Refusal{.problem = ProblemType::quota_exceeded, .retry_after = wait};
-  }
+  if (const auto full = refusal_when_full(usage, limits, now)) return full;
   if (limits.claims_per_scope) {
     const auto wait = usage.claims.take(*limits.claims_per_scope, now);
     if (wait) return Refusal{.problem = ProblemType::rate_limited, .retry_after = std::max(retry_after_min, *wait)};

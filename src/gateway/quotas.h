@@ -34,6 +34,8 @@ class Quotas {
     return limits.keys_per_scope != 0 || limits.stored_bytes_per_scope != 0 || limits.claims_per_scope;
   }
 
+  // Whether a new key of `scope` would be refused now. Counts nothing.
+  std::optional<Refusal> refusal(const ScopeDigest& scope, const LimitsConfig& limits, Time now);
   // A new key of `scope` that will live until `expires_at`. Nothing: it may run, and counts. Otherwise it must not.
   std::optional<Refusal> admit(const ScopeDigest& scope, const LimitsConfig& limits, Time now, Time expires_at,
                                Millis ttl);
@@ -60,6 +62,7 @@ class Quotas {
     Time looked_at{};  // for scopes to forget
   };
 
+  static std::optional<Refusal> refusal_when_full(const Usage& usage, const LimitsConfig& limits, Time now);
   static void drop_expired(Usage& usage, Time now);
   static Slot& slot_of(Usage& usage, Time expires_at, Millis ttl);
   static void make_room(Shard& shard, const LimitsConfig& limits, Time now);

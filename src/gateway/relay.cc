@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,10 +43,13 @@ class Upload {
   }
 
   [[nodiscard]] bool whole() const { return whole_; }
+  // Why the client's part of it failed; nothing if it did not.
+  [[nodiscard]] std::optional<http::Failure> failure() const { return failure_; }
 
   // Ends it, wherever it is, and waits until it has ended.
   Task<void> stop() {
     if (ended_) co_return;
+    stopped_ = true;
     client_.stop_reading();
     auto suspend = [this](auto handler) { resume_ = std::move(handler); };
     co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&, void()>(std::move(suspend),
@@ -57,7 +61,10 @@ class Upload {
     const bool chunked = client_.head().framing() == http::Framing::chunked;
     for (;;) {
       const http::Try<std::string_view> piece = co_await client_.read_body();
-      if (!piece) co_return;
+      if (!piece) {
+        fail(piece.error());
+        co_return;
+      }
       if (piece->empty()) break;
       std::string start;
       if (chunked) http::append_chunk_start(start, piece->size());
@@ -72,8 +79,17 @@ class Upload {
     whole_ = true;
   }
 
+  // The upstream must not wait for a body that will never be whole. An answer that has begun may still end.
+  void fail(http::Failure why) {
+    if (stopped_) return;
+    failure_ = why;
+    if (client_.status_sent() == 0) call_.interrupt();
+  }
+
   http::Transaction& client_;
   http::Call& call_;
+  std::optional<http::Failure> failure_;
+  bool stopped_ = false;
   bool ended_ = false;
   bool whole_ = false;
   std::move_only_function<void()> resume_;
@@ -91,6 +107,11 @@ RelayEnd end_of(http::CallEnd end) {
       break;
   }
   return RelayEnd::lost;
+}
+
+RelayEnd end_of(http::Failure of_upload) {
+  if (of_upload == http::Failure::malformed) return RelayEnd::malformed;
+  return of_upload == http::Failure::timed_out ? RelayEnd::slow_body : RelayEnd::gone;
 }
 
 }  // namespace
@@ -122,6 +143,8 @@ Task<RelayEnd> Relay::exchange_both_ways() {
   const RelayEnd end = co_await carry_answer();
   if (end != RelayEnd::answered) call_->interrupt();
   co_await upload->stop();
+  if (upload->failure() && end != RelayEnd::answered && client_.status_sent() == 0)
+    co_return end_of(*upload->failure());
   if (upload->whole()) {
     call_->finish();
   } else {
@@ -150,6 +173,7 @@ Task<RelayEnd> Relay::carry_answer() {
   const http::Transaction::Form form{.framing = answer.framing(), .length = answer.length()};
   http::Try<void> sent = co_await client_.start_reply(answer.status(), fields, form, *first);
   while (sent) {
+    client_.await_more();
     const http::Try<std::string_view> piece = co_await call_->read_body();
     if (!piece) {
       client_.cut_reply();
@@ -161,8 +185,9 @@ Task<RelayEnd> Relay::carry_answer() {
     }
     sent = co_await client_.continue_reply(*piece);
   }
-  if (!sent) client_.close_after();
-  co_return RelayEnd::answered;
+  if (sent) co_return RelayEnd::answered;
+  client_.close_after();
+  co_return sent.error() == http::Failure::timed_out ? RelayEnd::not_taken : RelayEnd::answered;
 }
 
 }  // namespace semel

@@ -23,6 +23,10 @@ enum class RelayEnd : std::uint8_t {
   timed_out,    // sent, no answer; nothing was sent to the client
   lost,         // as above, but the connection broke
   cut,          // the answer broke off in the middle; so did the client's connection
+  gone,         // the client left in the middle of its body
+  malformed,    // its body was not framed as it should be; nothing was sent to the client
+  slow_body,    // or did not come in time
+  not_taken,    // the client did not take the answer in time
 };
 
 class Relay {

@@ -38,7 +38,8 @@ http::SessionLimits limits_of(const LimitsConfig& limits) {
                    .fields = limits.header_fields},
           .head_time = limits.header_timeout,
           .body_time = limits.body_timeout,
-          .idle_time = limits.idle_timeout};
+          .idle_time = limits.idle_timeout,
+          .body_rate_min = limits.body_rate_min};
 }
 
 }  // namespace
@@ -107,12 +108,14 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .replays = replays_,
                           .log = log_,
                           .keys = keys_,
-                          .quotas = shared_.quotas};
+                          .quotas = shared_.quotas,
+                          .glance = shared_.glance};
   return run(services, plan_, &transaction);
 }
 
 // Nothing of what came is believed, so nothing of it is in the line.
 void Worker::refused(std::uint16_t status) {
+  if (status == 408) shared_.metrics.slow_clients.fetch_add(1, std::memory_order_relaxed);
   count(plan_->no_route->by_ending, Ending::malformed);
   LogEntry entry;
   entry.at = shared_.clock.now();
@@ -120,6 +123,10 @@ void Worker::refused(std::uint16_t status) {
   entry.outcome = name(Ending::malformed);
   entry.status = status;
   if (plan_->config->log.takes(LogLevel::warning)) log_.add(entry);
+}
+
+void Worker::turned_away() {
+  shared_.metrics.connections_refused.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Worker::handshake_failed() {

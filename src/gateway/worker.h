@@ -26,6 +26,7 @@
 #include "policy/config.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/glance.h>
 #include <semel/once.h>
 #include <semel/result.h>
 
@@ -40,6 +41,7 @@ struct Shared {
   LogSink& log;
   http::Gate& gate;
   Quotas& quotas;
+  Glance* glance;  // the store's, if it has one
 };
 
 class Worker : public http::Handler {
@@ -67,6 +69,7 @@ class Worker : public http::Handler {
   Task<void> handle(http::Transaction& transaction) override;
   void refused(std::uint16_t status) override;
   void handshake_failed() override;
+  void turned_away() override;
 
  private:
   static Task<void> run(Services services, std::shared_ptr<const Plan> plan, http::Transaction* transaction);

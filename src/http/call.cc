@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "http/connection.h"
 #include "http/failure.h"
 #include "http/parser.h"
+#include "http/strict.h"
 #include "http/upstream.h"
 #include <semel/async.h>
 
@@ -19,6 +21,7 @@ namespace {
 
 constexpr std::uint16_t switching_protocols = 101;
 constexpr std::uint16_t final_from = 200;
+constexpr std::string_view head_end = "\r\n\r\n";
 
 CallEnd end_of(Failure failure) {
   return failure == Failure::timed_out ? CallEnd::timed_out : CallEnd::lost;
@@ -49,23 +52,56 @@ Attempt<void> Call::send_more(std::string_view first, std::string_view second, s
   return link_->connection().write(first, second, third);
 }
 
+void Call::renew_parser() {
+  parser_.emplace(head_, ParserLimits{});
+  if (no_body_) parser_->expect_no_body();
+}
+
+// A space before a colon is the one mistake that is corrected; then the head is needed as a whole.
+Task<CallEnd> Call::read_repaired_head() {
+  Connection& connection = link_->connection();
+  std::size_t end = connection.unread().find(head_end);
+  while (end == std::string_view::npos && connection.unread().size() < ParserLimits{}.head_bytes) {
+    const Try<void> more = co_await connection.fill();
+    if (!more) co_return end_of(more.error());
+    end = connection.unread().find(head_end);
+  }
+  if (end == std::string_view::npos) co_return CallEnd::lost;
+  const std::size_t size = end + head_end.size();
+  const std::optional<std::string> repaired = without_space_before_colons(connection.unread().substr(0, size));
+  if (!repaired) co_return CallEnd::lost;
+  renew_parser();
+  const Try<std::size_t> taken = parser_->read_head(*repaired);
+  if (!taken || !parser_->head_done()) co_return CallEnd::lost;
+  connection.consume(size);
+  co_return CallEnd::answered;
+}
+
 Task<CallEnd> Call::read_head() {
   Connection& connection = link_->connection();
-  for (;;) {
-    parser_.emplace(head_, ParserLimits{});
-    if (no_body_) parser_->expect_no_body();
-    while (!parser_->head_done()) {
-      if (connection.unread().empty()) {
-        const Try<void> filled = co_await connection.fill();
-        if (!filled) {
-          stale_ = link_->reused() && filled.error() != Failure::timed_out && !parser_->started();
-          co_return end_of(filled.error());
-        }
+  for (bool interim = false;; interim = true) {
+    renew_parser();
+    if (connection.unread().empty()) {
+      const Try<void> filled = co_await connection.fill();
+      if (!filled) {
+        stale_ = link_->reused() && filled.error() != Failure::timed_out && !interim;
+        co_return end_of(filled.error());
       }
-      const Try<std::size_t> taken = parser_->read_head(connection.unread());
-      if (!taken) co_return CallEnd::lost;
-      connection.consume(*taken);
-      if (parser_->head_done()) break;
+    }
+    std::size_t parsed = 0;
+    for (;;) {
+      const Try<std::size_t> taken = parser_->read_head(connection.unread().substr(parsed));
+      if (!taken && (taken.error() != Failure::malformed || head_.status() == 0)) co_return CallEnd::lost;
+      if (!taken) {
+        const CallEnd repaired = co_await read_repaired_head();
+        if (repaired != CallEnd::answered) co_return repaired;
+        break;
+      }
+      parsed += *taken;
+      if (parser_->head_done()) {
+        connection.consume(parsed);
+        break;
+      }
       const Try<void> more = co_await connection.fill();
       if (!more) co_return end_of(more.error());
     }

@@ -64,6 +64,9 @@ class Call {
   void interrupt() { link_->connection().close(); }
 
  private:
+  void renew_parser();
+  Task<CallEnd> read_repaired_head();
+
   Upstream& upstream_;
   Millis timeout_;
   std::unique_ptr<Upstream::Link> link_;

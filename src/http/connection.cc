@@ -69,7 +69,7 @@ Attempt<void> Connection::connect(asio::ip::tcp::endpoint endpoint) {
   co_return Try<void>();
 }
 
-Attempt<void> Connection::fill() {
+void Connection::make_room() {
   if (from_ == to_) from_ = to_ = 0;
   if (to_ == buffer_.size()) {
     if (from_ > 0) {
@@ -81,7 +81,11 @@ Attempt<void> Connection::fill() {
       buffer_.resize(buffer_.empty() ? buffer_bytes_first : buffer_.size() + buffer_bytes_grown);
     }
   }
-  if (tls_ != nullptr) co_return co_await fill_tls(std::span(buffer_).subspan(to_));
+}
+
+Attempt<void> Connection::fill() {
+  if (tls_ != nullptr) co_return co_await fill_tls();
+  make_room();
   const auto room = asio::buffer(buffer_.data() + to_, buffer_.size() - to_);
   const auto [error, size] = co_await socket_.async_read_some(room, quietly);
   if (error) co_return failed(reason(error));

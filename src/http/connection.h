@@ -71,12 +71,14 @@ class Connection {
 
  private:
   void late();
+  // For bytes behind those that are unread.
+  void make_room();
   // How many bytes the system took at once; 0 if it takes none now.
   Try<std::size_t> write_now(std::span<const std::string_view> parts);
   [[nodiscard]] Failure reason(const boost::system::error_code& error) const;
   // As their namesakes, with TLS; in connection_tls.cc.
   Attempt<void> shake_hands();
-  Attempt<void> fill_tls(std::span<char> room);
+  Attempt<void> fill_tls();
   Attempt<void> write_tls(std::array<std::string_view, 3> parts);
   Attempt<void> ready_for(Tls::Want want);
 

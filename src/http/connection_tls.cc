@@ -61,12 +61,14 @@ Attempt<void> Connection::shake_hands() {
   }
 }
 
-Attempt<void> Connection::fill_tls(std::span<char> room) {
+Attempt<void> Connection::fill_tls() {
   while (socket_.is_open()) {
-    const Try<Tls::Step> step = tls_->read(room);
+    make_room();
+    const Try<Tls::Step> step = tls_->read(std::span(buffer_).subspan(to_));
     if (!step) co_return failed(step.error());
     to_ += step->size;
     if (step->want == Tls::Want::nothing) co_return Try<void>();
+    if (to_ == 0 && watch_.resting()) std::string().swap(buffer_);  // OpenSSL costs an idle connection enough
     const Try<void> ready = co_await ready_for(step->want);
     if (!ready) co_return failed(ready.error());
   }

@@ -60,6 +60,7 @@ class Visit {
   static Task<void> run(std::unique_ptr<Visit> self) {
     const Gate& gate = self->gate_;
     if (self->number_ > gate.connections_max || (self->of_address_ != 0 && self->of_address_ > gate.per_address_max)) {
+      self->handler_.turned_away();
       if (self->tls_ == nullptr) co_await self->session_.turn_away();  // a handshake only to say no costs too much
       co_return;
     }

@@ -20,6 +20,7 @@ namespace {
 namespace beast = boost::beast;
 
 constexpr std::size_t extension_bytes_max = 4'096;  // of all chunks of a message; they mean nothing to us
+constexpr std::ptrdiff_t size_digits_max = 16;      // of a chunk
 
 std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
@@ -40,6 +41,8 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
   std::size_t consumed = 0;
   while (!this->is_header_done()) {
     const std::size_t size = this->put(boost::asio::buffer(bytes.substr(consumed)), error);
+    // Beast unfolds; what it has taken ends with a whole field.
+    if (is_folded(bytes.substr(consumed, size))) return failed(Failure::malformed);
     consumed += size;
     if (error == beast::http::error::need_more) break;
     if (error == beast::http::error::header_limit) {
@@ -50,7 +53,6 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
   if (!this->is_header_done()) return consumed;
   if (!sealed_) {
     sealed_ = true;
-    if (is_folded(bytes.substr(0, consumed))) return failed(Failure::malformed);
     head_.set_keep_alive(this->keep_alive());
     if (this->chunked()) {
       head_.set_framing(Framing::chunked, 0);
@@ -70,15 +72,19 @@ Try<typename Parser<is_request>::Piece> Parser<is_request>::read_body(std::strin
   while (!this->is_done() && piece.data.empty()) {
     Code error;
     data_ = {};
+    line_ = bytes.data() + piece.consumed;
     const std::size_t size = this->put(boost::asio::buffer(bytes.substr(piece.consumed)), error);
     piece.consumed += size;
     piece.data = data_;
     if (error == beast::http::error::need_more || (!error && size == 0 && data_.empty())) {
-      // What is left is the line of a chunk without its end; it must not have ended in another way.
-      if (has_bare_line_feed(bytes.substr(piece.consumed))) return failed(Failure::malformed);
+      // What is left is the line of a chunk, or trailers, without their end; they must not have ended in another way,
+      // and there is an end to what is gathered of them.
+      const std::string_view left = bytes.substr(piece.consumed);
+      if (has_bare_line_feed(left) || left.size() >= limits_.head_bytes) return failed(Failure::malformed);
       break;
     }
-    if (error) return failed(Failure::malformed);
+    if (error || (trailers_ && is_folded({line_, size}))) return failed(Failure::malformed);
+    if (data_.empty() && size > limits_.head_bytes) return failed(Failure::malformed);
   }
   return piece;
 }
@@ -112,7 +118,10 @@ void Parser<is_request>::on_response_impl(int code, Text /*reason*/, int version
 
 template <bool is_request>
 void Parser<is_request>::on_field_impl(beast::http::field /*field*/, Text name, Text value, Code& error) {
-  if (sealed_) return;  // a trailer: discarded, so that it can never pass for a field that was checked
+  if (sealed_) {  // a trailer: discarded, so that it can never pass for a field that was checked
+    trailers_ = true;
+    return;
+  }
   if (++fields_ > limits_.fields || name.size() + value.size() > limits_.line_bytes) {
     error = beast::http::error::header_limit;
     return;
@@ -134,6 +143,8 @@ std::size_t Parser<is_request>::on_body_impl(Text data, Code& /*error*/) {
 
 template <bool is_request>
 void Parser<is_request>::on_chunk_header_impl(std::uint64_t /*size*/, Text extensions, Code& error) {
+  const char* const digits = *line_ == '\r' ? line_ + 2 : line_;  // behind the end of the chunk before
+  if (extensions.data() - digits > size_digits_max) error = beast::http::error::bad_chunk;
   extension_bytes_ += extensions.size();
   if (extension_bytes_ > extension_bytes_max) error = beast::http::error::bad_chunk_extension;
 }

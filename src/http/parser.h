@@ -28,7 +28,8 @@ class Parser : private boost::beast::http::basic_parser<is_request> {
   // For the answer to HEAD: it has the fields of a body, but none.
   void expect_no_body() { this->skip(true); }
 
-  // How many of `bytes` the head takes; 0 while it is not complete. Failure::too_large, long_target: over the limits.
+  // How many of `bytes` have been taken; what is left is offered again, with more behind it. Failure::too_large,
+  // long_target: over the limits.
   Try<std::size_t> read_head(std::string_view bytes);
 
   // The next piece of the body in `bytes`. Nothing consumed and not done: more bytes are needed.
@@ -62,10 +63,12 @@ class Parser : private boost::beast::http::basic_parser<is_request> {
   Head& head_;
   const ParserLimits limits_;
   std::string_view data_;
+  const char* line_ = nullptr;  // what is being parsed of a body
   std::size_t fields_ = 0;
   bool target_seen_ = false;
   std::size_t extension_bytes_ = 0;
   bool sealed_ = false;
+  bool trailers_ = false;
 };
 
 extern template class Parser<true>;

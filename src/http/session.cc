@@ -40,6 +40,8 @@ std::optional<HeadFault> fault_of(const Try<void>& read, const Head& head) {
       return HeadFault{.status = 431, .detail = "The request line and the header fields are over the limit."};
     case Failure::long_target:
       return HeadFault{.status = 414, .detail = "The target of the request is over the limit."};
+    case Failure::timed_out:
+      return HeadFault{.status = 408, .detail = "The rest of the request did not arrive in time."};
     default:
       return std::nullopt;
   }
@@ -79,7 +81,7 @@ Task<Session::Next> Session::serve_one() {
   const std::optional<HeadFault> fault = fault_of(read, head_);
   if (!read && !fault) co_return Next::close;
 
-  transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time);
+  transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time, limits_.body_rate_min);
   connection_->deadline().expect_nothing();
   if (fault) {
     co_await refuse(*fault);
@@ -105,12 +107,12 @@ Attempt<void> Session::read_head() {
     connection.deadline().idle(limits_.idle_time);
     const Try<void> first = co_await connection.fill();
     connection.deadline().busy();
-    if (!first) co_return failed(first.error());
+    if (!first) co_return failed(Failure::closed);  // nobody is owed an answer
   }
   connection.deadline().expect_within(limits_.head_time);
   // One empty line before a request is not an error (RFC 9112 §2.2).
   if (connection.unread() == "\r") {
-    const Try<void> more = co_await connection.fill();
+    const Try<void> more = co_await wait_for_head();
     if (!more) co_return failed(more.error());
   }
   if (connection.unread().starts_with(empty_line)) connection.consume(empty_line.size());
@@ -119,9 +121,20 @@ Attempt<void> Session::read_head() {
     if (!taken) co_return failed(taken.error());
     connection.consume(*taken);
     if (parser_->head_done()) co_return Try<void>();
-    const Try<void> more = co_await connection.fill();
+    if (first_line_is_bare(connection.unread())) co_return failed(Failure::malformed);
+    const Try<void> more = co_await wait_for_head();
     if (!more) co_return failed(more.error());
   }
+}
+
+// Whoever has sent half a head is told that the rest came too late.
+Attempt<void> Session::wait_for_head() {
+  Connection& connection = *connection_;
+  if (connection.deadline().late()) co_return failed(Failure::timed_out);
+  connection.when_late([&connection] { connection.interrupt(); });
+  const Try<void> more = co_await connection.fill();
+  connection.when_late(nullptr);
+  co_return more;
 }
 
 Task<void> Session::refuse(HeadFault fault) {

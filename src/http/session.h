@@ -28,6 +28,8 @@ class Handler {
   virtual void refused(std::uint16_t status) { static_cast<void>(status); }
   // A client did not get through the TLS handshake.
   virtual void handshake_failed() {}
+  // A client came while there was no room for one more.
+  virtual void turned_away() {}
 };
 
 struct SessionLimits {
@@ -35,6 +37,7 @@ struct SessionLimits {
   Millis head_time{10'000};  // from its first byte to its last
   Millis body_time{60'000};  // for the body to arrive, and for the answer to be taken
   Millis idle_time{60'000};
+  std::uint64_t body_rate_min = 0;  // bytes per second, of bodies that are streamed either way; 0: any
 };
 
 class Session {
@@ -52,6 +55,7 @@ class Session {
   enum class Next : std::uint8_t { request, close };
   Task<Next> serve_one();
   Attempt<void> read_head();
+  Attempt<void> wait_for_head();
   Task<void> refuse(HeadFault fault);
   Task<void> linger();
   Task<bool> drained();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <boost/beast/core/string.hpp>
@@ -123,6 +124,32 @@ bool has_bare_line_feed(std::string_view text) {
     if (at == 0 || text[at - 1] != '\r') return true;
   }
   return false;
+}
+
+bool first_line_is_bare(std::string_view head) {
+  const std::size_t end = head.find('\n');
+  return end != std::string_view::npos && (end == 0 || head[end - 1] != '\r');
+}
+
+std::optional<std::string> without_space_before_colons(std::string_view head) {
+  std::string out;
+  out.reserve(head.size());
+  bool fields = false;  // behind the status line
+  bool removed = false;
+  while (!head.empty()) {
+    const std::size_t end = head.find("\r\n");
+    const std::string_view line = head.substr(0, end == std::string_view::npos ? end : end + 2);
+    head.remove_prefix(line.size());
+    const std::size_t colon = fields ? line.find(':') : std::string_view::npos;
+    const std::string_view name = colon == std::string_view::npos ? std::string_view() : line.substr(0, colon);
+    const std::size_t last = name.find_last_not_of(" \t");
+    const bool spaced = last != std::string_view::npos && last + 1 < name.size();
+    out.append(spaced ? name.substr(0, last + 1) : std::string_view()).append(spaced ? line.substr(colon) : line);
+    removed = removed || spaced;
+    fields = true;
+  }
+  if (!removed) return std::nullopt;
+  return out;
 }
 
 std::optional<HeadFault> fault_of(const Head& request) {

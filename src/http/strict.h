@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "http/head.h"
@@ -25,6 +26,13 @@ bool is_folded(std::string_view head);
 
 // A line feed that does not follow a carriage return.
 bool has_bare_line_feed(std::string_view text);
+
+// Whether the first line ends with a bare line feed: no need to wait for the rest.
+bool first_line_is_bare(std::string_view head);
+
+// A head without the white space before its colons, if there is any: a proxy has to take it away from an answer
+// (RFC 9112 §5.1), while in a request it is a mistake like any other. `head` is a whole one.
+std::optional<std::string> without_space_before_colons(std::string_view head);
 
 // Whether the body of a message is framed in a way that every reader understands alike: no Transfer-Encoding, or
 // `chunked` and nothing else, in HTTP/1.1.

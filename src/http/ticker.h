@@ -38,7 +38,10 @@ class Ticker {
       idle_ = true;
     }
     void busy() { idle_ = false; }
+    [[nodiscard]] bool resting() const { return idle_; }
     [[nodiscard]] bool late() const { return late_; }
+    // Time that goes by in steps of a period; only differences mean anything.
+    [[nodiscard]] Millis now() const { return period * static_cast<Millis::rep>(ticker_.tick_); }
 
    private:
     friend class Ticker;

@@ -12,7 +12,9 @@
 #include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
+#include "http/ticker.h"
 #include "http/writer.h"
+#include <semel/clock.h>
 
 namespace semel::http {
 namespace {
@@ -56,9 +58,23 @@ Try<std::string_view> Transaction::body_at_hand() {
 Attempt<void> Transaction::wait_for_body() {
   const Try<void> invited = co_await invite_body();
   if (!invited) co_return failed(invited.error());
-  if (!gathering_) connection_.deadline().expect_within(patience_);
+  if (connection_.deadline().late()) co_return failed(Failure::timed_out);
+  if (gathering_) co_return co_await connection_.fill();
+  Ticker::Watch& deadline = connection_.deadline();
+  const Millis began = deadline.now();
+  const std::size_t had = connection_.unread().size();
+  reading_ = true;
+  connection_.when_late([this] { status_sent_ == 0 ? connection_.interrupt() : connection_.close(); });
+  deadline.expect_within(sends_.left());
   const Try<void> filled = co_await connection_.fill();
-  if (!gathering_) connection_.deadline().expect_nothing();
+  reading_ = false;
+  connection_.when_late(nullptr);
+  sends_.moved(connection_.unread().size() - had, deadline.now() - began);
+  if (writing_) {
+    deadline.expect_within(takes_.left());
+  } else {
+    deadline.expect_nothing();
+  }
   co_return filled;
 }
 
@@ -134,7 +150,6 @@ Attempt<void> Transaction::reply(std::uint16_t status, WriteFields fields, std::
 
 Attempt<void> Transaction::start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first) {
   status_sent_ = status;
-  connection_.deadline().expect_within(patience_);
   bodiless_ = has_no_body(status);
   out_.clear();
   HeadWriter head = HeadWriter::response(out_, status);
@@ -158,9 +173,18 @@ Attempt<void> Transaction::continue_reply(std::string_view data) {
   return write_piece(data);
 }
 
+void Transaction::await_more() {
+  writing_ = false;
+  takes_.moved(piece_bytes_, connection_.deadline().now() - piece_began_);
+  if (!reading_) connection_.deadline().expect_nothing();
+}
+
 // What stands in out_ goes with it.
 Attempt<void> Transaction::write_piece(std::string_view data) {
-  connection_.deadline().expect_within(patience_);
+  writing_ = true;
+  piece_began_ = connection_.deadline().now();
+  piece_bytes_ = out_.size() + data.size();
+  if (!reading_) connection_.deadline().expect_within(takes_.left());
   if (bodiless_) data = {};
   if (!chunked_ || data.empty()) return connection_.write(out_, data);
   append_chunk_start(out_, data.size());
@@ -180,6 +204,7 @@ Attempt<void> Transaction::switch_protocol(std::string_view protocol, WriteField
 }
 
 Attempt<void> Transaction::end_reply() {
+  if (!reading_) connection_.deadline().expect_within(takes_.left());
   return connection_.write(chunked_ ? last_chunk : std::string_view());
 }
 

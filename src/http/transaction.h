@@ -15,6 +15,7 @@
 #include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
+#include "http/pace.h"
 #include "http/parser.h"
 #include "http/writer.h"
 
@@ -23,8 +24,15 @@ namespace semel::http {
 class Transaction {
  public:
   Transaction(Connection& connection, RequestParser& parser, const Head& head, std::string& out, std::string_view peer,
-              Millis patience)
-      : connection_(connection), parser_(parser), head_(head), out_(out), peer_(peer), patience_(patience) {}
+              Millis patience, std::uint64_t rate_min)
+      : connection_(connection),
+        parser_(parser),
+        head_(head),
+        out_(out),
+        peer_(peer),
+        patience_(patience),
+        sends_(patience, rate_min),
+        takes_(patience, rate_min) {}
 
   [[nodiscard]] const Head& head() const { return head_; }
   [[nodiscard]] std::string_view peer() const { return peer_; }
@@ -33,7 +41,8 @@ class Transaction {
   [[nodiscard]] Executor executor() { return connection_.executor(); }
   [[nodiscard]] bool is_head() const { return head_.method() == "HEAD"; }
 
-  // The next piece of the body, valid until the next call; empty at its end.
+  // The next piece of the body, valid until the next call; empty at its end. timed_out can still be answered unless an
+  // answer has begun.
   Attempt<std::string_view> read_body();
   // Failure::too_large as soon as it is known that there are more than `bytes_max`; timed_out if all of it is not there
   // in time. Both can still be answered.
@@ -52,6 +61,8 @@ class Transaction {
   Attempt<void> start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first);
   Attempt<void> continue_reply(std::string_view data);
   Attempt<void> end_reply();
+  // To be called when a piece has gone out, before waiting for the next: the client is not to blame for that time.
+  void await_more();
   // Agrees to go on with `protocol` on connection(), which is of no use for HTTP from then on.
   Attempt<void> switch_protocol(std::string_view protocol, WriteFields fields);
   [[nodiscard]] Connection& connection() { return connection_; }
@@ -107,8 +118,13 @@ class Transaction {
   const Head& head_;
   std::string& out_;
   std::string_view peer_;
-  const Millis
-      patience_;  // with each piece that the client sends or takes; while we are busy it may be as long as it likes
+  const Millis patience_;  // while we are busy it may be as long as it likes
+  Pace sends_;             // with each piece that the client sends
+  Pace takes_;             // and with each that it takes
+  Millis piece_began_{0};
+  std::size_t piece_bytes_ = 0;
+  bool reading_ = false;  // both may be under way at once; they share the deadline
+  bool writing_ = false;
   std::size_t unconsumed_ = 0;  // of the piece handed out last
   std::uint16_t status_sent_ = 0;
   bool invited_ = false;

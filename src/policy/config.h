@@ -86,6 +86,7 @@ struct LimitsConfig {
   std::optional<Rate> claims_per_scope;
   Millis header_timeout{10'000};
   Millis body_timeout{30'000};
+  std::uint64_t body_rate_min = 256;  // per second; 0: no limit
   Millis idle_timeout{60'000};
   Millis store_timeout{5'000};
   Millis drain_timeout{30'000};

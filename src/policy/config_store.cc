@@ -170,6 +170,7 @@ void read_limits(Reading& reading, const Node* node, LimitsConfig& limits) {
   const Range<Millis> any_wait{.min = Millis{1}, .max = one_day};
   read_duration(table, "header_timeout", limits.header_timeout, any_wait);
   read_duration(table, "body_timeout", limits.body_timeout, any_wait);
+  read_bytes(table, "body_rate_min", limits.body_rate_min, {.min = 0, .max = 16U << 20U});
   read_duration(table, "idle_timeout", limits.idle_timeout, any_wait);
   read_duration(table, "store_timeout", limits.store_timeout, any_wait);
   read_duration(table, "drain_timeout", limits.drain_timeout, any_wait);

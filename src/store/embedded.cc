@@ -17,6 +17,7 @@
 #include "store/rocks_ledger.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/glance.h>
 #include <semel/key.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -27,10 +28,16 @@ namespace {
 
 constexpr std::size_t sweep_chunk = 256;  // so that nobody waits long behind a sweep
 
-class EmbeddedStore : public BatchedStore {
+class EmbeddedStore : public BatchedStore, public Glance {
  public:
   explicit EmbeddedStore(std::unique_ptr<RocksLedger> ledger)
       : BatchedStore(sweep_chunk), ledger_(std::move(ledger)), committer_(*ledger_, recent_, ledger_->clock()) {}
+
+  bool surely_free(const Key& key) override {
+    const Result<std::optional<Record>> read = ledger_->read(key.id);
+    if (!read) return false;
+    return !*read || (*read)->state == Record::State::released || ledger_->clock().now() >= (*read)->expires_at;
+  }
 
  private:
   Task<void> submit(Call& call) override { return committer_.submit(call); }

@@ -22,6 +22,7 @@
 #include <semel/clock.h>
 #include <semel/endings.h>
 #include <semel/fingerprint.h>
+#include <semel/glance.h>
 #include <semel/key.h>
 #include <semel/reopening.h>
 #include <semel/response.h>
@@ -90,7 +91,7 @@ struct Safe {
   }
 };
 
-class SealedStore : public Store, public Reopening {
+class SealedStore : public Store, public Reopening, public Glance {
  public:
   SealedStore(std::unique_ptr<Store> inner, std::shared_ptr<Safe> safe)
       : safe_(std::move(safe)), inner_(std::move(inner)) {}
@@ -134,6 +135,11 @@ class SealedStore : public Store, public Reopening {
     auto* const store = dynamic_cast<Reopening*>(inner_.get());
     if (store == nullptr) co_return fail(Code::invalid, "this store cannot reopen a key");
     co_return co_await store->reopen(std::move(key));
+  }
+
+  bool surely_free(const Key& key) override {
+    auto* const store = dynamic_cast<Glance*>(inner_.get());
+    return store != nullptr && store->surely_free(key);
   }
 
  private:

@@ -350,7 +350,7 @@ class Operating(harness.Case):
             self.assertTrue(wire.eventually(lambda: semel.ask("GET", "/v1/x").status == 200))
 
     def test_clients_that_dawdle_are_shown_out(self):
-        """A head that does not come, a connection that stays idle: closed when their time is up."""
+        """A head that does not come, a connection that stays idle: closed when their time is up; half a message is 408."""
         config = CONFIG + '\n[limits]\nheader_timeout = "300ms"\nidle_timeout = "500ms"\nbody_timeout = "300ms"\n' + ROUTE
         with self.gateway(config) as semel:
             for sent in (b"", b"POST /v1/x HTTP/1.1\r\nHos",
@@ -358,8 +358,9 @@ class Operating(harness.Case):
                 with semel.connect() as slow:
                     slow.send(sent)
                     started = time.monotonic()
-                    slow.wait_closed()
+                    told = slow.wait_closed()
                     self.assertLess(time.monotonic() - started, 5)
+                    self.assertTrue(told.startswith(b"HTTP/1.1 408 ") if sent else told == b"", told)
         self.assertEqual(self.stage.count(), 0)
 
 

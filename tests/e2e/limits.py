@@ -55,6 +55,7 @@ class Heads(harness.Case):
                 self.assertEqual(refused.wait_closed(), b"")
             with wire.Wire(semel.address, source="127.0.0.2") as neighbour:
                 self.assertEqual(neighbour.ask("GET", "/v1/x").status, 200)
+            self.assertEqual(semel.metrics()[1]["semel_connections_refused_total"], 1)
             kept.pop().close()
             self.assertTrue(wire.eventually(lambda: semel.ask("GET", "/v1/x").status == 200))
 
@@ -105,6 +106,97 @@ class Bodies(harness.Case):
             self.answer_all()
             self.assertEqual(connection.ask("POST", "/v1/x", [("Authorization", "a")], b"x" * 5000).status, 400)
             self.assertEqual(connection.ask("POST", "/v1/x", keyed("k1"), b"{}").status, 200)
+
+
+class Streams(harness.Case):
+    """Bodies that pass through: no limit to their size, but one to their patience."""
+
+    HEAD = b"PUT /v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+
+    def drip(self, connection, piece, every, seconds):
+        """Sends so often for so long, or until something comes back; whether it did."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            connection.send(piece)
+            if wire.readable(connection.sock, every):
+                return True
+        return False
+
+    def assert_gone(self, arrival):
+        """The upstream notices at once that the rest of the body will not come."""
+        with self.assertRaises(wire.Cut):
+            arrival.reader.seconds = 3
+            arrival.read_body()
+        arrival.close()
+
+    def test_an_upload_that_drips_is_late(self):
+        """A byte now and then keeps no connection: 408, the upstream is let go, and it is counted."""
+        with self.gateway(limits('body_timeout = "1s"\nbody_rate_min = "100B"')) as semel, semel.connect() as client:
+            client.send(self.HEAD)
+            self.assertTrue(self.drip(client, b"x", 0.3, 6), "it may drip for ever")
+            reply = client.reply("PUT")
+            self.assertEqual((reply.status, reply.get("Connection")), (408, "close"))
+            self.assertEqual(client.wait_closed(), b"")
+            self.assert_gone(self.stage.next())
+            self.assertEqual(semel.metrics()[1]["semel_slow_clients_total"], 1)
+
+    def test_an_upload_that_keeps_up_is_not(self):
+        """Steady and slow, for several times body_timeout; and as slow as it likes where there is no least rate."""
+        for rate, piece in (("100B", b"x" * 100), ("0B", b"x")):
+            with self.gateway(limits(f'body_timeout = "1s"\nbody_rate_min = "{rate}"')) as semel:
+                with semel.connect() as client:
+                    client.send(self.HEAD)
+                    self.assertFalse(self.drip(client, piece, 0.3, 4), rate)
+                self.assert_gone(self.stage.next())
+
+    def test_an_answer_that_nobody_takes_is_cut(self):
+        """The client reads nothing: its connection is closed after body_timeout, and it is counted."""
+        with self.gateway(limits('body_timeout = "1s"')) as semel, semel.connect() as client:
+            client.request("GET", "/v1/down")
+            arrival = self.stage.next()
+            arrival.send(wire.head_bytes("HTTP/1.1 200 OK", [("Content-Length", str(1 << 40))]))
+            arrival.sock.settimeout(10)
+            with self.assertRaises(ConnectionError):
+                while True:
+                    arrival.sock.sendall(bytes(1 << 18))
+            arrival.close()
+            self.assertEqual(semel.metrics()[1]["semel_slow_clients_total"], 1)
+
+    def test_silence_of_the_upstream_is_not_the_clients(self):
+        """Events come less often than body_timeout says; the client waits for them and stays."""
+        with self.gateway(limits('body_timeout = "300ms"\nbody_rate_min = "1MiB"')) as semel, semel.connect() as client:
+            client.request("GET", "/v1/events")
+            arrival = self.stage.next()
+            arrival.send(wire.head_bytes("HTTP/1.1 200 OK", [("Content-Type", "text/event-stream")]))
+            wire.read_head(client.reader)
+            for number in range(3):
+                time.sleep(1)
+                arrival.send(b"data: %d\n\n" % number)
+                self.assertEqual(client.reader.line().rstrip(), b"9")  # a chunk of nine bytes
+                self.assertEqual(client.reader.exactly(11), b"data: %d\n\n\r\n" % number)
+            arrival.close()
+            self.assertEqual(client.reader.exactly(5), b"0\r\n\r\n")
+
+    def test_a_client_that_leaves_takes_the_upload_with_it(self):
+        """The upstream does not wait for a body that will not come."""
+        with self.gateway() as semel:
+            for leave in (wire.Wire.close, wire.Wire.reset):
+                client = semel.connect()
+                client.send(self.HEAD + b"abc")
+                arrival = self.stage.next()
+                leave(client)
+                self.assert_gone(arrival)
+
+    def test_a_broken_chunk_in_the_middle_is_told(self):
+        """400 and closed; the upstream sees no end of the body."""
+        with self.gateway() as semel, semel.connect() as client:
+            client.send(b"PUT /v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n")
+            arrival = self.stage.next()
+            client.send(b"zz\r\n")
+            reply = client.reply("PUT")
+            self.assertEqual((reply.status, reply.get("Connection")), (400, "close"))
+            self.assert_gone(arrival)
+            self.assertEqual(semel.metrics()[1]['semel_requests_total{route="/v1/*",outcome="malformed"}'], 1)
 
 
 class Logs(harness.Case):

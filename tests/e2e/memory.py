@@ -10,6 +10,7 @@ import socket
 import threading
 
 import harness
+import tls
 import wire
 from harness import CONFIG, ROUTE
 
@@ -17,6 +18,8 @@ STREAM_BYTES = int(os.environ.get("SEMEL_STREAM_BYTES", 256 << 20))
 IDLE_CONNECTIONS = int(os.environ.get("SEMEL_IDLE_CONNECTIONS", 1000))
 EXTRA_BYTES_MAX = 32 << 20
 IDLE_BYTES_MAX = 20 << 10
+SECURE_CONNECTIONS = min(IDLE_CONNECTIONS, 2000)
+SECURE_BYTES_MAX = 30 << 10
 PIECE = bytes(1 << 18)
 
 
@@ -24,6 +27,15 @@ def memory(semel, what):
     """VmRSS or VmHWM of the process, in bytes."""
     status = pathlib.Path(f"/proc/{semel.process.pid}/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith(what))
+
+
+def open_many(case, count):
+    """Lets this process have so many connections; skips the test if that cannot be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < count + 200:
+        case.skipTest(f"only {hard} files may be open")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    case.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def forget_peak(semel):
@@ -113,11 +125,7 @@ class Memory(harness.Case):
 
     def test_idle_connections_are_cheap(self):
         """Each has sent a request and waits; what it costs is bounded."""
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-        if hard < IDLE_CONNECTIONS + 200:
-            self.skipTest(f"only {hard} files may be open")
+        open_many(self, IDLE_CONNECTIONS)
         self.answer_all()
         config = CONFIG + f"\n[limits]\nconnections = {IDLE_CONNECTIONS + 100}\n" + ROUTE
         with self.gateway(config) as semel:
@@ -133,6 +141,28 @@ class Memory(harness.Case):
             for connection in connections:
                 connection.close()
             self.assertLess(each, IDLE_BYTES_MAX)
+
+
+class SecureMemory(tls.Case):
+    def test_idle_connections_with_tls_are_cheap(self):
+        """Each has sent a request and waits; what OpenSSL and we keep of it is bounded. Printed, and judged with room:
+        how much OpenSSL keeps is not ours to say."""
+        open_many(self, SECURE_CONNECTIONS)
+        context = tls.trusting(self.authority)
+        self.answer_all()
+        with self.secure() as semel:
+            for _ in range(20):
+                with self.client(semel) as client:
+                    client.ask("GET", "/v1/x")
+            before = memory(semel, "VmRSS")
+            connections = [tls.SecureWire(semel.address, context) for _ in range(SECURE_CONNECTIONS)]
+            for connection in connections:
+                self.assertEqual(connection.ask("GET", "/v1/x").status, 200)
+            each = (memory(semel, "VmRSS") - before) / SECURE_CONNECTIONS
+            print(f"{SECURE_CONNECTIONS} idle connections with TLS: {each / 1024:.1f} KiB each")
+            for connection in connections:
+                connection.close()
+            self.assertLess(each, SECURE_BYTES_MAX)
 
 
 if __name__ == "__main__":

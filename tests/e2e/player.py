@@ -92,10 +92,15 @@ def check_message(message, block, name):
         check_body(message, block.body, name)
 
 
+def at_once(_side, send, data):
+    send(data)
+
+
 class Client:
     """One connection, and what was sent on it."""
 
-    def __init__(self, address, automatic, frame_all):
+    def __init__(self, address, automatic, frame_all, deliver=at_once):
+        self.deliver = deliver
         self.address = address
         self.frame_all = frame_all  # `Content-Length: 0` where there is no body
         self.automatic = automatic  # fields that a request gets unless it has them
@@ -141,7 +146,8 @@ class Client:
             start += " HTTP/1.1"
         self.methods.append(start.split(" ")[0])
         self.held = data if any(field.lower() == "expect" for field, _ in out) else None
-        self.connected().send(wire.head_bytes(start, out) + (b"" if self.held is not None else data or b""))
+        self.deliver("request", self.connected().send,
+                     wire.head_bytes(start, out) + (b"" if self.held is not None else data or b""))
 
     def send_until(self, status, name):
         """Sends the last request again until it gets this status; that reply is the next one to be read."""
@@ -171,7 +177,10 @@ class Client:
 
 
 class Player:
-    def __init__(self, scenario, address, admin, stage, frame_all=False):
+    def __init__(self, scenario, address, admin, stage, frame_all=False, deliver=at_once, leave=wire.Wire.close):
+        """`deliver` gets "request" or "answer", what sends bytes, and the bytes; `leave` ends connections afterwards."""
+        self.deliver = deliver
+        self.leave = leave
         self.frame_all = frame_all
         self.scenario = scenario
         self.name = scenario.name
@@ -200,7 +209,7 @@ class Player:
                 arrival.close()
             for client in self.clients.values():
                 if client.wire is not None:
-                    client.wire.close()
+                    self.leave(client.wire)
 
     def take(self, block):
         handle = {">": self.send, "<": self.expect, ">>": self.arrive, "<<": self.answer}[block.arrow]
@@ -216,7 +225,8 @@ class Player:
             automatic = [("Host", "semel.test")]
             if not of_admin:
                 automatic += [(staging.FIELD, self.name), ("Authorization", f"Bearer {self.name}")]
-            self.clients[who] = Client(self.admin if of_admin else self.address, automatic, self.frame_all)
+            self.clients[who] = Client(self.admin if of_admin else self.address, automatic, self.frame_all,
+                                       self.deliver)
         return self.clients[who]
 
     # ---- the client's side
@@ -230,8 +240,8 @@ class Player:
         elif block.first.startswith("again until "):
             client.send_until(int(block.first[12:]), self.name)
         elif block.first.startswith("raw "):
-            client.connected().send(script.expand(script.literal(block.first[4:]).decode("latin-1"),
-                                                  self.name).encode("latin-1"))
+            self.deliver("request", client.connected().send,
+                         script.expand(script.literal(block.first[4:]).decode("latin-1"), self.name).encode("latin-1"))
         else:
             client.send_request(block, self.name)
 
@@ -315,7 +325,8 @@ class Player:
             self.arrival.read_body()
         arrival = self.arrival
         if block.first.startswith("raw "):
-            arrival.send(script.literal(block.first[4:]))
+            self.deliver("answer", arrival.send, script.expand(script.literal(block.first[4:]).decode("latin-1"),
+                                                               self.name).encode("latin-1"))
             return
         self.arrival = None
         if block.first == "close":
@@ -338,5 +349,6 @@ class Player:
         elif "content-length" not in given and status not in ("204", "304"):
             fields.append(("Content-Length", str(len(body))))
         bare = arrival.message.method == "HEAD"
-        arrival.send(wire.head_bytes(f"HTTP/1.1 {status} {reason or 'Fine'}", fields) + (b"" if bare else body))
+        self.deliver("answer", arrival.send,
+                     wire.head_bytes(f"HTTP/1.1 {status} {reason or 'Fine'}", fields) + (b"" if bare else body))
         arrival.end(keep=not until_close and ("Connection", "close") not in fields)

@@ -1,11 +1,24 @@
 #!/usr/bin/env python3
-"""Abuse: how many keys and bytes a scope may have, and how fast it may make them. --binary SEMEL"""
+"""Abuse: how many keys and bytes a scope may have, and how fast it may make them. --binary SEMEL
+
+SEMEL_FLOOD_ROUNDS says how long a flood is watched; docs/limits.md has the figures of a longer run.
+"""
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
 import threading
 import time
 
 import harness
 import wire
 from harness import CONFIG, ROUTE, keyed
+
+FLOOD = pathlib.Path(__file__).resolve().parent / "flood.py"
+ROUNDS = int(os.environ.get("SEMEL_FLOOD_ROUNDS", 200))
 
 
 def limited(limits):
@@ -98,6 +111,53 @@ class Quotas(harness.Case):
             stop.set()
             thread.join()
             self.assertEqual(statuses, {200})
+
+    def writes(self, semel):
+        return semel.metrics()[1]["semel_store_batch_writes_sum"]
+
+    def test_a_refused_new_key_costs_no_write(self):
+        """The store is only read for it; a key that is known is answered as ever."""
+        self.answer_all()
+        with self.gateway(limited("keys_per_scope = 1")) as semel:
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0")).status, 200)
+            before = self.writes(semel)
+            for i in range(50):
+                self.assert_problem(semel.ask("POST", "/v1/x", keyed(f"n{i}")), 429, "quota-exceeded")
+            self.assertEqual(self.writes(semel), before)
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0")).get("Idempotent-Replayed"), "true")
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k0"), b"other"), 422, "key-reused")
+        self.assertEqual(self.stage.count(), 1)
+
+    def test_a_full_scope_that_floods_leaves_the_others_alone(self):
+        """One scope sends new keys over its quota; another's first runs and replays all succeed. How long those take, with
+        the flood and without, in turns, is printed and not judged."""
+        self.answer_all()
+        with self.gateway(limited(f"keys_per_scope = {ROUNDS}")) as semel, semel.connect() as client:
+            for number in range(ROUNDS):
+                self.assertEqual(client.ask("POST", "/v1/x", keyed(f"m{number}", scope="mallory")).status, 200)
+            flood = subprocess.Popen([sys.executable, "-B", str(FLOOD), str(semel.address[1]), "mallory"],
+                                     stdout=subprocess.PIPE, text=True)
+            self.addCleanup(flood.kill)
+            first, again, statuses = {True: [], False: []}, {True: [], False: []}, set()
+            for number in range(ROUNDS):
+                flooded = number // 50 % 2 == 1
+                if number % 50 == 0:
+                    flood.send_signal(signal.SIGCONT if flooded else signal.SIGSTOP)
+                    time.sleep(0.05)
+                for times in (first, again):
+                    started = time.monotonic()
+                    statuses.add(client.ask("POST", "/v1/x", keyed(f"b{number}", scope="bob")).status)
+                    times[flooded].append(time.monotonic() - started)
+            flood.send_signal(signal.SIGCONT)
+            flood.terminate()
+            answered = json.loads(flood.communicate(timeout=60)[0])
+            for what, times in (("first runs", first), ("replays", again)):
+                alone, beside = statistics.median(times[False]), statistics.median(times[True])
+                print(f"{what}: median {alone * 1e3:.2f} ms alone, {beside * 1e3:.2f} ms beside a flood of refused keys, "
+                      f"{beside / alone:.2f} times as long")
+            print(f"the flood was answered {answered}")
+            self.assertEqual(statuses, {200})
+            self.assertEqual(set(answered), {"429"})
 
 
 if __name__ == "__main__":

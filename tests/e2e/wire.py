@@ -155,7 +155,7 @@ class Wire:
     """A client's connection."""
 
     def __init__(self, address, seconds=10.0, source=""):
-        self.sock = socket.create_connection(address, timeout=seconds, source_address=(source, 0))
+        self.sock = socket.create_connection(address, timeout=seconds, source_address=(source, 0) if source else None)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.reader = Reader(self.sock, seconds)
 

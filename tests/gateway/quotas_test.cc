@@ -87,6 +87,24 @@ TEST_F(QuotasTest, LimitsTheRateOfNewKeys) {
   EXPECT_FALSE(admit(alice, start + Millis{501}));
 }
 
+// Asking is not taking: refusal() says what admit() would, and counts nothing.
+TEST_F(QuotasTest, SaysWhatItWouldSayWithoutCounting) {
+  limits_.keys_per_scope = 2;
+  limits_.claims_per_scope = Rate{.count = 1, .per = Millis{1'000}};
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(quotas_.refusal(alice, limits_, start));
+  EXPECT_FALSE(admit(alice, start));
+  const auto hurried = quotas_.refusal(alice, limits_, start);
+  ASSERT_TRUE(hurried);
+  EXPECT_EQ(hurried->problem, ProblemType::rate_limited);
+  const Time later = start + Millis{1'001};
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(quotas_.refusal(alice, limits_, later));
+  EXPECT_FALSE(admit(alice, later));
+  const auto full = quotas_.refusal(alice, limits_, later + Millis{1'001});
+  ASSERT_TRUE(full);
+  EXPECT_EQ(full->problem, ProblemType::quota_exceeded);
+  EXPECT_FALSE(quotas_.refusal(bob, limits_, later));
+}
+
 // What was released before there was a limit is not counted below nothing.
 TEST_F(QuotasTest, TakesALimitThatComesLater) {
   quotas_.give_back(alice, start + ttl, ttl);

@@ -19,6 +19,7 @@
 
 #include "store/embedded_fixture.h"
 #include "support/run.h"
+#include <semel/glance.h>
 
 namespace semel::test {
 namespace {
@@ -57,6 +58,21 @@ TEST_F(EmbeddedStore, ExpiryIsNotPutOffByAClockSetBack) {
     finish(key(100 + static_cast<std::uint64_t>(i)), "a commit");
   }
   EXPECT_EQ(take(key(1)).number, 1U) << "a minute has passed, ten seconds at a time";
+}
+
+// Goal: a glance tells a key that nobody has from one that somebody has, had for a while, or gave back.
+TEST_F(EmbeddedStore, AGlanceSeesWhatIsFree) {
+  open();
+  auto& glance = dynamic_cast<Glance&>(*store_);
+  EXPECT_TRUE(glance.surely_free(key(1)));
+  const Fence fence = take(key(1), {.ttl = minute});
+  EXPECT_FALSE(glance.surely_free(key(1)));
+  ASSERT_TRUE(run(store_->release(key(1), fence)));
+  EXPECT_TRUE(glance.surely_free(key(1)));
+  finish(key(2), "kept", {.ttl = minute});
+  EXPECT_FALSE(glance.surely_free(key(2)));
+  clock_.advance(minute);
+  EXPECT_TRUE(glance.surely_free(key(2)));
 }
 
 // Goal: without the marker's exact time, the mark among the records still holds time to within its second.
