@@ -4,7 +4,8 @@
 It is not idempotent. Each POST has its effect once per arrival: a line in FILE, synced to disk, and only then an answer
 with a fresh nonce. What the file says is what happened; the checker (checker.py) compares it with what clients saw.
 
-A request may ask for trouble: X-Delay-Ms waits before the effect, X-Refuse answers 503 without one.
+A request may ask for trouble: X-Delay-Ms waits before the effect, X-Refuse answers 503 without one, X-Reply-Bytes makes the
+answer that long.
 """
 import argparse
 import hashlib
@@ -53,8 +54,8 @@ def answer(recorder, request):
         return 503, [], b"nothing was done"
     nonce = secrets.token_hex(16)
     seq = recorder.write({"what": "effect", "nonce": nonce, **record})
-    return 201, [("Content-Type", "application/json"), ("Location", f"/effects/{seq}"), ("X-Nonce", nonce)], \
-        json.dumps({"seq": seq, "nonce": nonce}).encode()
+    body = json.dumps({"seq": seq, "nonce": nonce}).encode().ljust(int(request.get("X-Reply-Bytes", "0")))
+    return 201, [("Content-Type", "application/json"), ("Location", f"/effects/{seq}"), ("X-Nonce", nonce)], body
 
 
 def serve(sock, recorder):
