@@ -55,6 +55,7 @@ class Gateway:
         self.out_path = self.folder / "stdout"
         self.err_path = self.folder / "stderr"
         self.environment = {**os.environ, **(environment or {})}
+        self.prefix = []  # words before the binary: a program that runs it and then is it, such as strace -D
         self.process = None
         self.write_config(config)
 
@@ -64,8 +65,8 @@ class Gateway:
     def spawn(self, *arguments):
         """Without waiting until it listens."""
         with open(self.out_path, "ab") as out, open(self.err_path, "ab") as err:
-            self.process = subprocess.Popen([self.binary, *(arguments or ("serve", "--config", str(self.config_path)))],
-                                            stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self.folder,
+            words = [*self.prefix, self.binary, *(arguments or ("serve", "--config", str(self.config_path)))]
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self.folder,
                                             env=self.environment)
         return self
 

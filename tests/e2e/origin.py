@@ -48,7 +48,7 @@ def answer(recorder, request):
     time.sleep(float(request.get("X-Delay-Ms", "0")) / 1000)
     record = {"scope": request.get("Authorization"), "key": request.get("Idempotency-Key"),
               "attempt": int(request.get("Idempotency-Attempt", "0")), "request": request.get("X-Request"),
-              "body": digest(request.body)}
+              "body": digest(request.body), "at": time.monotonic()}
     if request.get("X-Refuse"):
         recorder.write({"what": "refused", **record})
         return 503, [], b"nothing was done"
