@@ -42,12 +42,12 @@ class DeadPort:
 class Gateway:
     """A semel process. The same object can be started again on the same folder and ports after it has ended."""
 
-    def __init__(self, binary, config, folder=None, environment=None, **values):
+    def __init__(self, binary, config, folder=None, environment=None, host=HOST, **values):
         """`config` is TOML in which $listen, $admin, $data and the names in `values` are filled in."""
         self.binary = str(pathlib.Path(binary).resolve())
         self._own_folder = tempfile.TemporaryDirectory(prefix="semel-e2e-") if folder is None else None
         self.folder = pathlib.Path(folder or self._own_folder.name)
-        self.address = (HOST, free_port())
+        self.address = (host, free_port())
         self.admin = (HOST, free_port())
         self.values = {"listen": "%s:%d" % self.address, "admin": "%s:%d" % self.admin,
                        "data": str(self.folder / "data"), **values}

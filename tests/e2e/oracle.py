@@ -171,17 +171,18 @@ class Verdict:
 
 
 class Oracle:
-    def __init__(self, binary, folder, seed, clients=8, nodes=1, store=None, config=CONFIG, delays_ms=USUAL_DELAYS_MS):
+    def __init__(self, binary, folder, seed, clients=8, nodes=1, store=None, config=CONFIG, delays_ms=USUAL_DELAYS_MS,
+                 host=gateway.HOST, origin_host=gateway.HOST):
         """`store` is the address of a store that the nodes share; without it each has an embedded one of its own."""
         folder = pathlib.Path(folder)
         port = gateway.free_port()
         self.journal = callers.Journal(folder / "calls.jsonl")
-        self.origin = origin.Origin(port, folder / "origin.jsonl")
+        self.origin = origin.Origin(port, folder / "origin.jsonl", origin_host)
         self.nodes = []
         for number in range(nodes):
             home = folder / f"node{number + 1}"
             home.mkdir()
-            self.nodes.append(gateway.Gateway(binary, config, folder=home, upstream=f"127.0.0.1:{port}",
+            self.nodes.append(gateway.Gateway(binary, config, folder=home, host=host, upstream=f"{origin_host}:{port}",
                                               store=store or f"embedded:{home / 'data'}"))
         self.addresses = [node.address for node in self.nodes]
         self.load = Load(self.addresses, self.journal, seed, clients, delays_ms)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An origin that remembers: origin.py --port PORT --log FILE
+"""An origin that remembers: origin.py --port PORT --log FILE [--host ADDRESS]
 
 It is not idempotent. Each POST has its effect once per arrival: a line in FILE, synced to disk, and only then an answer
 with a fresh nonce. What the file says is what happened; the checker (checker.py) compares it with what clients saw.
@@ -75,10 +75,11 @@ def serve(sock, recorder):
 class Origin:
     """The origin as a process of its own."""
 
-    def __init__(self, port, log):
-        self.address = ("127.0.0.1", port)
+    def __init__(self, port, log, host="127.0.0.1"):
+        self.address = (host, port)
         self.log = log
-        self.process = subprocess.Popen([sys.executable, "-B", __file__, "--port", str(port), "--log", str(log)])
+        self.process = subprocess.Popen([sys.executable, "-B", __file__, "--host", host, "--port", str(port), "--log",
+                                         str(log)])
         if not wire.eventually(self.is_alive, 10):
             raise RuntimeError("the origin does not listen")
 
@@ -103,11 +104,12 @@ def read_records(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--log", required=True)
     options = parser.parse_args()
     recorder = Recorder(options.log)
-    with socket.create_server(("127.0.0.1", options.port), backlog=256) as listener:
+    with socket.create_server((options.host, options.port), backlog=256) as listener:
         while True:
             sock, _ = listener.accept()
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
