@@ -15,14 +15,17 @@ def mutation():
 
 
 class Bug:
-    """fault: NAME {"argument": value, ...}   may stand several times; the first that finds the bug is enough"""
+    """fault: NAME {"argument": value, ...}   what is to find it
+    finds: PATTERN                          one of the violations must look like this; another would be found by chance
+    """
 
     def __init__(self, path):
         head = re.match(r"(.*?)^--- old\n", path.read_text(encoding="utf-8"), re.S | re.M)[1]
         self.name, self.path = path.stem, path
         self.what = re.search(r"^bug: (.*)$", head, re.M)[1]
-        self.faults = [(match[1], json.loads(match[2] or "{}"))
-                       for match in re.finditer(r"^fault: (\w+) ?(\{.*\})?$", head, re.M)]
+        self.finds = re.compile(re.search(r"^finds: (.*)$", head, re.M)[1])
+        fault = re.search(r"^fault: (\w+) ?(\{.*\})?$", head, re.M)
+        self.fault, self.arguments = fault[1], json.loads(fault[2] or "{}")
 
 
 def load(names):

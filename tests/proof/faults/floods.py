@@ -10,7 +10,7 @@ import time
 import proof
 
 FAULTS = ("F38", "F39", "F40")
-QUICK = {"programs": ("crowd", "quotas", "limits", "memory"), "seconds": 6}
+QUICK = {"programs": ("crowd", "quotas", "limits"), "seconds": 6}
 RELEASE = {"programs": ("crowd", "quotas", "limits", "memory"), "seconds": 600}
 
 FILES_MAX = 90  # RocksDB and the listeners have theirs; the load wants more than what is left

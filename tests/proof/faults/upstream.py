@@ -19,6 +19,7 @@ def run(context, rounds):
     for _ in range(rounds):
         said, code = context.program(sys.executable, "-B", proof.E2E / "upstream_faults.py", "--binary", context.binary)
         ran = re.search(r"^Ran (\d+) tests", said, re.M)
+        report.violations += [f"{test} does not hold" for test in re.findall(r"^(?:FAIL|ERROR): (\w+)", said, re.M)]
         if report.must(code == 0 and ran is not None, f"upstream_faults.py: {said[-1500:]}"):
             report.counts["faults"] += int(ran[1])
     return report
