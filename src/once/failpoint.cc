@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include <sys/poll.h>
-#include <unistd.h>
 
 namespace semel {
 namespace {
@@ -45,8 +44,8 @@ void failpoint(const char* point) {
   static const Order order = read_order();
   static std::atomic<int> passed = 0;
   if (order.point != point || ++passed != order.hit) return;
-  if (order.action == "kill") ::kill(::getpid(), SIGKILL);
-  if (order.action == "stop") ::kill(::getpid(), SIGSTOP);
+  if (order.action == "kill") std::raise(SIGKILL);
+  if (order.action == "stop") std::raise(SIGSTOP);
   if (order.action == "sleep") ::poll(nullptr, 0, order.milliseconds);
 }
 

@@ -5,7 +5,7 @@ It is not idempotent. Each POST has its effect once per arrival: a line in FILE,
 with a fresh nonce. What the file says is what happened; the checker (checker.py) compares it with what clients saw.
 
 A request may ask for trouble: X-Delay-Ms waits before the effect, X-Refuse answers 503 without one, X-Reply-Bytes makes the
-answer that long.
+answer that long, X-Pause-Ms waits before the body is read.
 """
 import argparse
 import hashlib
@@ -62,8 +62,9 @@ def serve(sock, recorder):
     reader = wire.Reader(sock, seconds=600)
     try:
         while True:
-            request = wire.read_body(reader, wire.read_head(reader), until_close=False)
-            status, fields, body = answer(recorder, request)
+            head = wire.read_head(reader)
+            time.sleep(float(head.get("X-Pause-Ms", "0")) / 1000)
+            status, fields, body = answer(recorder, wire.read_body(reader, head, until_close=False))
             fields.append(("Content-Length", str(len(body))))
             sock.sendall(wire.head_bytes(f"HTTP/1.1 {status} Fine", fields) + body)
     except (wire.Closed, wire.Cut, wire.Silent, OSError):

@@ -9,6 +9,7 @@ stays in flight.
 """
 import concurrent.futures
 import threading
+import time
 
 import callers
 import checker
@@ -16,12 +17,14 @@ import gateway
 import oracle
 import origin
 import proof
+import wire
 
 FAULTS = ("F02",)
 QUICK = {"stores": ("embedded", "postgres"), "rounds": 1}
 RELEASE = {"stores": ("embedded", "postgres"), "rounds": 40}
 
-LARGE = 8 << 20
+LARGE = 12 << 20
+LATE_S = 0.3
 POINTS = [f"P{number}" for number in range(1, 14)]
 # What may be heard in the end, and how many effects there may be. "runs" is a first answer, "replays" is not.
 HOLDS = {"P1": ("runs", 1), "P2": ("runs", 1), "P3": ("unknown", 0), "P4": ("unknown", 0), "P5": ("unknown", 0),
@@ -46,6 +49,15 @@ def heard(records):
     if ends == {"ok"}:
         return "replays" if all(r["replayed"] for r in records) else "runs"
     return ends.pop() if len(ends) == 1 else f"different things: {sorted(ends)}"
+
+
+class LateReader(wire.Wire):
+    """Reads its reply some time after it came, so that the gateway cannot get rid of all of it at once."""
+
+    def ask(self, method, target, fields=(), body=None):
+        self.request(method, target, fields, body)
+        time.sleep(LATE_S)
+        return self.reply(method)
 
 
 def retry(address, journal, operation, extra):
@@ -79,7 +91,8 @@ def kill_at(context, point, route, store, upstream, journal, number):
     try:
         semel.start()
         caller = callers.Caller(semel.address, journal)
-        first = caller.call(operation, extra)
+        caller.connection = LateReader(semel.address)
+        first = caller.call(operation, [*extra, ("X-Pause-Ms", str(LATE_S * 1000))] if point == "P6" else extra)
         caller.hang_up()
         if not report.must(semel.wait(5) == -9, f"{where}: the point was not passed"):
             return report, operation

@@ -37,8 +37,10 @@ def kill(semel, chance, pause):
     start_again(semel, f"{chance.choice(POINTS)}:kill:{chance.randrange(1, 400)}" if chance.random() < 0.5 else None)
 
 
-def run(context, kills, pause, store=None, nodes=1):
+def run(context, kills, pause, store=None, nodes=1, environment=None):
     with context.oracle(high=True, store=store, nodes=nodes) as stage:
+        for semel in stage.nodes:
+            semel.environment.update(environment or {})
         stage.start()
         for number in range(kills):
             context.say(f"kill {number + 1} of {kills}")
