@@ -132,7 +132,7 @@ def settle(address, journal, operations, seconds, clients=8):
             callers.call_until_terminal(caller, operation, seconds)
         caller.hang_up()
 
-    threads = [threading.Thread(target=run) for _ in range(clients)]
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -22,7 +22,7 @@ class Faults(postgres_oracle.Faults):
 
 
 def run(context, rounds):
-    with context.postgres() as server, context.oracle(high=True, nodes=2, store=server.url) as stage:
+    with context.postgres() as server, context.oracle(clients=12, nodes=2, store=server.url) as stage:
         stage.start()
         faults = Faults(server, stage.nodes, context.chance)
         others = (faults.cut_its_connections, faults.cancel_commits_that_wait, faults.kill_a_gateway,

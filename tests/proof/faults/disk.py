@@ -9,7 +9,7 @@ import re
 import proof
 
 FAULTS = ("F20", "F21")
-QUICK = {"kill": 60, "sync": 50, "full": 10}
+QUICK = {"kill": 20, "sync": 50, "full": 10}
 RELEASE = {"kill": 1000, "sync": 500, "full": 100}
 
 COUNTED = {"kill": "kills", "sync": "sync errors", "full": "full disks"}

@@ -69,7 +69,7 @@ def retry(address, journal, operation, extra):
         records.append(callers.call_until_terminal(caller, operation, oracle.SETTLED_WITHIN, extra))
         caller.hang_up()
 
-    threads = [threading.Thread(target=one) for _ in range(3)]
+    threads = [threading.Thread(target=one, daemon=True) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

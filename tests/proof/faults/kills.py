@@ -9,7 +9,7 @@ import time
 import oracle
 
 FAULTS = ("F02", "F36")
-QUICK = {"kills": 110, "pause": (0.2, 1.1)}
+QUICK = {"kills": 100, "pause": (0.2, 0.9)}
 RELEASE = {"kills": 9000, "pause": (0.2, 1.5)}
 
 POINTS = ("P1", "P2", "P3", "P4", "P5", "P7", "P8", "P10", "P11", "P12")
