@@ -187,7 +187,7 @@ int fill(const std::filesystem::path& path, std::size_t count) {
     for (std::size_t i = 0; i < std::min(fill_batch, count - done); ++i) {
       Record record;
       record.key = keys.next();
-      record.state = State::done;
+      record.state = Record::State::done;
       record.fence = {.number = 1, .owner = keys.mix()};
       record.claimed_at = now;
       record.lease_until = now + Millis{30'000};

@@ -39,7 +39,7 @@ void print(const semel::Answer& answer) {
   } else if (const auto* replayed = std::get_if<semel::Replayed>(&answer)) {
     std::cout << "replayed: " << replayed->response->body << "\n";
   } else {
-    std::cout << "refused: " << semel::slug(std::get<semel::Refused>(answer).problem.type) << "\n";
+    std::cout << "refused: " << std::get<semel::Refused>(answer).problem.slug() << "\n";
   }
 }
 

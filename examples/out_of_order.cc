@@ -27,7 +27,8 @@ semel::Outcome apply(pqxx::work& work, const Event& event) {
       "ON CONFLICT (object) DO UPDATE SET version = excluded.version, state = excluded.state "
       "WHERE s.version < excluded.version RETURNING state",
       event.object, event.version, event.state);
-  return semel::kept({.status = 200, .fields = {}, .body = changed.empty() ? "too old, not applied" : "applied"});
+  return semel::Outcome::kept(
+      {.status = 200, .fields = {}, .body = changed.empty() ? "too old, not applied" : "applied"});
 }
 
 }  // namespace

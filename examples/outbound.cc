@@ -41,11 +41,11 @@ int main() {
   if (!key) return 1;
 
   // Retrying an unknown outcome is right here, and only here: the provider knows the key, whoever asks and how often.
-  const semel::Policy policy{.on_unknown = semel::OnUnknown::retry};
+  const semel::Policy policy{.on_unknown = semel::Policy::OnUnknown::retry};
   for (int attempt = 1; attempt <= 3; ++attempt) {
     const semel::Answer answer = once.run(*key, {}, policy, [&](semel::Fence) {
       const std::string charge = provider.charge(semel::derived_key(*key, "charge"), 1'000);
-      return semel::kept({.status = 201, .fields = {}, .body = charge});
+      return semel::Outcome::kept({.status = 201, .fields = {}, .body = charge});
     });
     if (std::holds_alternative<semel::Refused>(answer)) std::cout << "unknown\n";
     if (const auto* ran = std::get_if<semel::Ran>(&answer)) std::cout << "ran: " << ran->outcome.response->body << "\n";

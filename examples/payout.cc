@@ -88,29 +88,29 @@ semel::Outcome pay_out(const Database& database, const Database& bank, const Pay
     database.ask("SELECT cents FROM accounts WHERE name = 'shop' FOR UPDATE");
     const std::string left = database.ask(
         "UPDATE accounts SET cents = cents - $1 WHERE name = 'shop' AND cents >= $1 RETURNING cents", {payout.cents});
-    if (left.empty()) return semel::kept(said(402, "not enough money"));  // for good: a retry hears the same
+    if (left.empty()) return semel::Outcome::kept(said(402, "not enough money"));  // for good: a retry hears the same
     database.ask("INSERT INTO payouts VALUES ($1, $2, 'reserved')", {payout.key, payout.cents});
     database.ask("INSERT INTO ledger VALUES ($1, 'reserved')", {payout.key});
-    return semel::kept(said(200, "reserved"));
+    return semel::Outcome::kept(said(200, "reserved"));
   });
-  if (reserved == nullptr) return semel::unknown();
-  if (reserved->status != 200) return semel::kept(*reserved);
+  if (reserved == nullptr) return semel::Outcome::unknown();
+  if (reserved->status != 200) return semel::Outcome::kept(*reserved);
 
   const semel::SharedResponse paid = operation.step("transfer", [&](semel::Fence) {
     advance(database, payout.key, "reserved", "paid");
     transfer(bank, operation.key_for("transfer"), payout.cents, payout.bank_takes_ms);
     database.ask("INSERT INTO ledger VALUES ($1, 'paid')", {payout.key});
-    return semel::kept(said(200, "paid"));
+    return semel::Outcome::kept(said(200, "paid"));
   });
-  if (paid == nullptr) return semel::unknown();
+  if (paid == nullptr) return semel::Outcome::unknown();
 
   const semel::SharedResponse booked = operation.step("book", [&](semel::Fence) {
     advance(database, payout.key, "paid", "booked");
     database.ask("INSERT INTO ledger VALUES ($1, 'booked')", {payout.key});
-    return semel::kept(said(200, "booked"));
+    return semel::Outcome::kept(said(200, "booked"));
   });
-  if (booked == nullptr) return semel::unknown();
-  return semel::kept(said(201, "paid out " + payout.cents + " cents"));
+  if (booked == nullptr) return semel::Outcome::unknown();
+  return semel::Outcome::kept(said(201, "paid out " + payout.cents + " cents"));
 }
 
 }  // namespace
@@ -142,6 +142,6 @@ int main(int count, char** arguments) {
     return 0;
   }
   const auto& refused = std::get<semel::Refused>(answer);
-  std::cout << "refused: " << semel::slug(refused.problem.type) << " " << refused.detail << std::endl;
+  std::cout << "refused: " << refused.problem.slug() << " " << refused.detail << std::endl;
   return 1;
 }

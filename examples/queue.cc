@@ -26,12 +26,14 @@ Ack consume(semel::BlockingOnce& once, const Message& message, std::atomic<int>&
   if (!key) return Ack::done;  // an id that cannot be a key: put it where people look at bad messages
   const semel::Fingerprint fingerprint =
       semel::fingerprint({.method = {}, .target = {}, .body = message.body}, semel::BodyForm::raw);
-  const semel::Policy policy{.on_unknown = semel::OnUnknown::retry};  // a consumer that died: the next one tries
+  // Of a consumer that died nobody knows how far it came: the next one tries.
+  const semel::Policy policy{.on_unknown = semel::Policy::OnUnknown::retry};
   const semel::Answer answer = once.run(*key, fingerprint, policy, [&](semel::Fence) {
-    if (message.body == "poison") return semel::kept({.status = 422, .fields = {}, .body = "cannot be read"});
-    if (message.body == "flaky" && sent < 2) return semel::released({.status = 503, .fields = {}, .body = "no room"});
+    if (message.body == "poison") return semel::Outcome::kept({.status = 422, .fields = {}, .body = "cannot be read"});
+    const bool full = message.body == "flaky" && sent < 2;
+    if (full) return semel::Outcome::released({.status = 503, .fields = {}, .body = "no room"});
     ++sent;
-    return semel::kept({.status = 200, .fields = {}, .body = "sent"});
+    return semel::Outcome::kept({.status = 200, .fields = {}, .body = "sent"});
   });
   if (const auto* ran = std::get_if<semel::Ran>(&answer)) {
     return ran->outcome.verdict == semel::Verdict::keep ? Ack::done : Ack::again;

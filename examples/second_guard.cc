@@ -18,10 +18,10 @@ semel::Outcome pay(pqxx::work& work, const std::string& order) {
   const pqxx::result paid = work.exec_params(
       "INSERT INTO order_payments (order_id) VALUES ($1) ON CONFLICT (order_id) DO NOTHING RETURNING id", order);
   if (!paid.empty()) {
-    return semel::kept({.status = 201, .fields = {}, .body = "paid as " + std::string(paid[0][0].c_str())});
+    return semel::Outcome::kept({.status = 201, .fields = {}, .body = "paid as " + std::string(paid[0][0].c_str())});
   }
   const pqxx::row first = work.exec_params1("SELECT id FROM order_payments WHERE order_id = $1", order);
-  return semel::kept({.status = 200, .fields = {}, .body = "was paid as " + std::string(first[0].c_str())});
+  return semel::Outcome::kept({.status = 200, .fields = {}, .body = "was paid as " + std::string(first[0].c_str())});
 }
 
 std::string told(const semel::Answer& answer) {

@@ -25,9 +25,10 @@ int main(int count, char** arguments) {
     std::cerr << (store ? stripe.error() : store.error()).detail << "\n";
     return 1;
   }
-  semel::GuardRules rules;
+  semel::Guard::Rules rules;
   rules.webhook = *stripe;
-  rules.policy = {.ttl = std::chrono::days(7), .on_unknown = semel::OnUnknown::retry};  // Stripe repeats for three days
+  // Stripe repeats for three days.
+  rules.policy = {.ttl = std::chrono::days(7), .on_unknown = semel::Policy::OnUnknown::retry};
   const auto guard = semel::Guard::make(rules);
   if (!guard) return std::cerr << guard.error().detail << "\n", 1;
 

@@ -22,10 +22,10 @@
 
 namespace semel {
 
-enum class InFlight : std::uint8_t { conflict, wait };
-enum class OnUnknown : std::uint8_t { hold, retry, probe };
-
 struct Policy {
+  enum class InFlight : std::uint8_t { conflict, wait };
+  enum class OnUnknown : std::uint8_t { hold, retry, probe };
+
   Millis ttl{86'400'000};
   Millis lease{30'000};  // renewed while the action runs; after a crash the key is unknown when this has passed
   InFlight in_flight = InFlight::conflict;
@@ -43,20 +43,18 @@ enum class Verdict : std::uint8_t {
 struct Outcome {
   Verdict verdict = Verdict::unknown;
   SharedResponse response;  // required for keep; without one, unknown answers with outcome-unknown
-};
 
-// What an action says most: it is done, or failed for good, and this is the answer from now on;
-inline Outcome kept(Response response) {
-  return {.verdict = Verdict::keep, .response = std::make_shared<const Response>(std::move(response))};
-}
-// it failed and changed nothing, this caller hears so, and a retry may run;
-inline Outcome released(Response response) {
-  return {.verdict = Verdict::release, .response = std::make_shared<const Response>(std::move(response))};
-}
-// it does not know.
-inline Outcome unknown() {
-  return {};
-}
+  // What an action says most: it is done, or failed for good, and this is the answer from now on;
+  static Outcome kept(Response response) {
+    return {.verdict = Verdict::keep, .response = std::make_shared<const Response>(std::move(response))};
+  }
+  // it failed and changed nothing, this caller hears so, and a retry may run;
+  static Outcome released(Response response) {
+    return {.verdict = Verdict::release, .response = std::make_shared<const Response>(std::move(response))};
+  }
+  // it does not know.
+  static Outcome unknown() { return {}; }
+};
 
 // Runs at most once at a time per key. An exception that leaves it counts as Verdict::unknown.
 using Action = std::move_only_function<Task<Outcome>(Fence)>;

@@ -58,9 +58,10 @@ using PqxxAction = std::move_only_function<Outcome(pqxx::work&, Fence)>;
 // Begins, claims, calls `action`, completes and commits. Nothing is thrown.
 inline Answer once_in_transaction(pqxx::connection& connection, const Key& key, const Fingerprint& fingerprint,
                                   const Policy& policy, PqxxAction action) {
-  Refused refused{.problem = problem(ProblemType::store_unavailable), .retry_after = Millis{1'000}, .detail = {}};
+  Refused refused{.problem = Problem::of(ProblemType::store_unavailable), .retry_after = Millis{1'000}, .detail = {}};
   Ran undone;  // what became of an action that has been rolled back: nothing
-  undone.outcome = released({.status = 500, .fields = {}, .body = "The operation failed and changed nothing."});
+  undone.outcome =
+      Outcome::released({.status = 500, .fields = {}, .body = "The operation failed and changed nothing."});
   bool acting = false;
   try {
     pqxx::work work(connection);  // rolls back unless it is committed

@@ -25,21 +25,21 @@ enum class ProblemType : std::uint8_t {
   no_route,
 };
 
-// What the caller may do next.
-enum class Retry : std::uint8_t { never, same_key, new_key };
-
 struct Problem {
+  // What the caller may do next.
+  enum class Retry : std::uint8_t { never, same_key, new_key };
+
   ProblemType type = ProblemType::store_unavailable;
   std::uint16_t status = 503;
   Retry retry = Retry::same_key;
+
+  // The row of the contract for `type`, with its usual status and advice.
+  static Problem of(ProblemType type);
+
+  [[nodiscard]] std::string_view slug() const;    // "key-reused": what follows urn:semel:problem:
+  [[nodiscard]] std::string_view title() const;   // one line
+  [[nodiscard]] std::string_view detail() const;  // what happened, and whether to retry with the same key
+  static std::string_view name(Retry retry);      // "same-key"
 };
-
-std::string_view slug(ProblemType type);          // "key-reused": what follows urn:semel:problem:
-std::string_view title(ProblemType type);         // one line
-std::string_view detail(const Problem& problem);  // what happened, and whether to retry with the same key
-std::string_view name(Retry retry);               // "same-key"
-
-// The row of the contract for `type`, with its usual status and advice.
-Problem problem(ProblemType type);
 
 }  // namespace semel

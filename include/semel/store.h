@@ -39,27 +39,27 @@ struct Fence {
   friend bool operator==(const Fence&, const Fence&) = default;
 };
 
-enum class State : std::uint8_t {
-  running = 1,   // claimed; the lease is alive
-  done = 2,      // `response` is the answer
-  unknown = 3,   // nobody can know whether the action took effect
-  released = 4,  // free again; kept so that the fence goes on growing
-  object = 5,    // not of a key but of an object whose events are ordered; never reported
-};
-
-// What is remembered of an object. How far it has come follows from how the last claim ended, which its own record
-// says: so whoever ends a claim need not know of the object.
-struct Progress {
-  std::string newest;  // stamp of the newest event that had completed when the last one was granted; empty: none had
-  std::string stamp;   // of the event that was granted last, or the newest of those that were granted together with it
-  Digest event{};      // its id
-  Fence fence;         // of that claim
-  std::uint64_t company = 0;  // see Order
-
-  friend bool operator==(const Progress&, const Progress&) = default;
-};
-
 struct Record {
+  enum class State : std::uint8_t {
+    running = 1,   // claimed; the lease is alive
+    done = 2,      // `response` is the answer
+    unknown = 3,   // nobody can know whether the action took effect
+    released = 4,  // free again; kept so that the fence goes on growing
+    object = 5,    // not of a key but of an object whose events are ordered; never reported
+  };
+
+  // What is remembered of an object. How far it has come follows from how the last claim ended, which its own record
+  // says: so whoever ends a claim need not know of the object.
+  struct Progress {
+    std::string newest;  // stamp of the newest event that had completed when the last one was granted; empty: none had
+    std::string stamp;  // of the event that was granted last, or the newest of those that were granted together with it
+    Digest event{};     // its id
+    Fence fence;        // of that claim
+    std::uint64_t company = 0;  // see Order
+
+    friend bool operator==(const Progress&, const Progress&) = default;
+  };
+
   Key key;
   State state = State::running;
   Fence fence;
@@ -72,11 +72,6 @@ struct Record {
   std::shared_ptr<const Progress> progress = nullptr;
 
   friend bool operator==(const Record& a, const Record& b);
-};
-
-enum class Lapsed : std::uint8_t {
-  stands,      // a claim of unknown outcome keeps the key (hold, probe)
-  taken_over,  // it is replaced by this claim, with the next fence, if the fingerprint is the same (retry)
 };
 
 // Of leases and ttls. Whatever is longer is a mistake, and added to a clock it might overflow.
@@ -94,6 +89,11 @@ struct Order {
 using SharedOrder = std::shared_ptr<const Order>;
 
 struct Terms {
+  enum class Lapsed : std::uint8_t {
+    stands,      // a claim of unknown outcome keeps the key (hold, probe)
+    taken_over,  // it is replaced by this claim, with the next fence, if the fingerprint is the same (retry)
+  };
+
   Millis lease{30'000};
   Millis ttl{86'400'000};
   Lapsed lapsed = Lapsed::stands;

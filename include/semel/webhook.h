@@ -19,16 +19,16 @@
 
 namespace semel {
 
-struct WebhookEvent {
-  Key key;  // in the namespace "webhook:" + provider; the scope is the path
-  Fingerprint fingerprint;
-  std::string type;    // empty where the provider does not say
-  std::string object;  // what it is about; likewise
-};
-
 // Made once for an endpoint; the clock must outlive it. Copies share what they know; any number of threads may use one.
 class WebhookVerifier {
  public:
+  struct Event {
+    Key key;  // in the namespace "webhook:" + provider; the scope is the path
+    Fingerprint fingerprint;
+    std::string type;    // empty where the provider does not say
+    std::string object;  // what it is about; likewise
+  };
+
   struct Options {
     std::string public_url = {};                     // what the provider calls us; some signatures cover it
     std::string verify_token = {};                   // some handshakes ask for one
@@ -46,7 +46,7 @@ class WebhookVerifier {
   }
 
   // Code::invalid: not authentic (missing, malformed, stale or mismatch, in that word), or an event without an id.
-  [[nodiscard]] Result<WebhookEvent> verify(const HttpRequest& request) const;
+  [[nodiscard]] Result<Event> verify(const HttpRequest& request) const;
 
   class Impl;
   explicit WebhookVerifier(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -57,7 +57,7 @@ class WebhookVerifier {
 };
 
 // Both in one call, for where a delivery now and then is all there is: reads the provider's file each time.
-Result<WebhookEvent> verify(std::string_view provider, const std::vector<std::string>& secrets,
-                            const HttpRequest& request, Clock& clock);
+Result<WebhookVerifier::Event> verify(std::string_view provider, const std::vector<std::string>& secrets,
+                                      const HttpRequest& request, Clock& clock);
 
 }  // namespace semel

@@ -12,6 +12,7 @@
 #include "cli/load.h"
 #include "policy/config.h"
 #include "policy/secret.h"
+#include "store/postgres_admin.h"
 #include <semel/clock.h>
 #include <semel/postgres.h>
 #include <semel/result.h>

@@ -19,7 +19,7 @@
 #include <semel/store.h>
 #include <semel/stores.h>
 #ifdef SEMEL_HAS_POSTGRES
-#include <semel/postgres.h>
+#include "store/postgres_admin.h"
 #endif
 
 namespace semel {

@@ -168,7 +168,7 @@ void write_response(Writer& writer, const Response& response, const std::optiona
   writer.text<std::uint32_t>(packed ? *packed : response.body);
 }
 
-void write_progress(Writer& writer, const Progress& progress) {
+void write_progress(Writer& writer, const Record::Progress& progress) {
   writer.digest(progress.event);
   writer.number(progress.fence.number);
   writer.number(progress.fence.owner);
@@ -177,8 +177,8 @@ void write_progress(Writer& writer, const Progress& progress) {
   writer.text<std::uint16_t>(progress.stamp);
 }
 
-std::shared_ptr<const Progress> read_progress(Reader& reader) {
-  auto progress = std::make_shared<Progress>();
+std::shared_ptr<const Record::Progress> read_progress(Reader& reader) {
+  auto progress = std::make_shared<Record::Progress>();
   progress->event = reader.digest<sizeof(Digest)>();
   progress->fence.number = reader.number<std::uint64_t>();
   progress->fence.owner = reader.number<std::uint64_t>();
@@ -189,14 +189,14 @@ std::shared_ptr<const Progress> read_progress(Reader& reader) {
 }
 
 // Which flags a record of that state has, apart from those that say how its response is kept.
-std::uint8_t flags_of(State state) {
-  if (state == State::done) return flag_response;
-  return state == State::object ? flag_object : 0;
+std::uint8_t flags_of(Record::State state) {
+  if (state == Record::State::done) return flag_response;
+  return state == Record::State::object ? flag_object : 0;
 }
 
-bool known(State state) {
-  return state == State::running || state == State::done || state == State::unknown || state == State::released ||
-         state == State::object;
+bool known(Record::State state) {
+  return state == Record::State::running || state == Record::State::done || state == Record::State::unknown ||
+         state == Record::State::released || state == Record::State::object;
 }
 
 std::size_t size_hint(const Record& record) {
@@ -209,9 +209,10 @@ std::size_t size_hint(const Record& record) {
 }  // namespace
 
 std::string encode(const Record& record) {
-  check(known(record.state) && (record.state == State::done) == (record.response != nullptr),
+  check(known(record.state) && (record.state == Record::State::done) == (record.response != nullptr),
         "a record has a response just when it is done");
-  check((record.state == State::object) == (record.progress != nullptr), "only the record of an object has progress");
+  check((record.state == Record::State::object) == (record.progress != nullptr),
+        "only the record of an object has progress");
   std::optional<std::string> packed;
   std::uint8_t flags = flags_of(record.state);
   if (record.response != nullptr) {
@@ -253,7 +254,7 @@ Result<Record> decode(std::string_view bytes, const Digest& id) {
   }
   Reader reader(covered.substr(magic.size() + 1));
   Record record;
-  record.state = static_cast<State>(reader.number<std::uint8_t>());
+  record.state = static_cast<Record::State>(reader.number<std::uint8_t>());
   const auto flags = reader.number<std::uint8_t>();
   const auto reserved = reader.number<std::uint16_t>();
   record.fence.number = reader.number<std::uint64_t>();
@@ -278,7 +279,7 @@ Result<Record> decode(std::string_view bytes, const Digest& id) {
     if (!response) return std::unexpected(response.error());
     record.response = *std::move(response);
   }
-  if (record.state == State::object) record.progress = read_progress(reader);
+  if (record.state == Record::State::object) record.progress = read_progress(reader);
   if (!reader.ok()) return corrupt("it is shorter than its lengths say");
   if (!reader.at_end()) return corrupt("it is longer than its lengths say");
   return record;
@@ -308,7 +309,7 @@ std::optional<Glance> glance(std::string_view bytes) {
   Reader head(bytes);
   if (head.raw(magic.size()) != std::string_view(magic.data(), magic.size())) return std::nullopt;
   if (head.number<std::uint8_t>() != version) return std::nullopt;
-  const auto state = static_cast<State>(bytes[state_at]);
+  const auto state = static_cast<Record::State>(bytes[state_at]);
   if (!known(state)) return std::nullopt;
   Reader expiry(bytes.substr(expires_at_at));
   return Glance{.state = state, .expires_at = expiry.time()};

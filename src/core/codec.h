@@ -28,7 +28,7 @@ Result<SharedResponse> decode_response(std::string_view bytes);
 // What an expiry pass needs to know, read without decoding the rest or verifying the checksum. Nothing if the bytes are
 // not of a version known here. Only to be used where being wrong is harmless: a compaction filter with a margin.
 struct Glance {
-  State state;
+  Record::State state;
   Time expires_at;
 };
 std::optional<Glance> glance(std::string_view bytes);

@@ -28,14 +28,14 @@ Millis advice(const Held& held) {
 }
 
 Decision reject(ProblemType type, Millis retry_after = Millis{0}) {
-  return Reject{.problem = problem(type), .retry_after = retry_after};
+  return Reject{.problem = Problem::of(type), .retry_after = retry_after};
 }
 
 Decision decide_unknown(const Record& record, const Policy& policy) {
-  if (policy.on_unknown == OnUnknown::probe) return Ask{.fence = record.fence};
-  Reject rejected{.problem = problem(ProblemType::outcome_unknown), .retry_after = Millis{0}};
-  if (policy.on_unknown == OnUnknown::retry) {
-    rejected.problem.retry = Retry::same_key;
+  if (policy.on_unknown == Policy::OnUnknown::probe) return Ask{.fence = record.fence};
+  Reject rejected{.problem = Problem::of(ProblemType::outcome_unknown), .retry_after = Millis{0}};
+  if (policy.on_unknown == Policy::OnUnknown::retry) {
+    rejected.problem.retry = Problem::Retry::same_key;
     rejected.retry_after = retry_after_min;
   }
   return rejected;
@@ -46,7 +46,7 @@ Decision decide_unknown(const Record& record, const Policy& policy) {
 Terms terms_of(const Policy& policy, std::uint64_t owner, SharedOrder order) {
   return {.lease = policy.lease,
           .ttl = policy.ttl,
-          .lapsed = policy.on_unknown == OnUnknown::retry ? Lapsed::taken_over : Lapsed::stands,
+          .lapsed = policy.on_unknown == Policy::OnUnknown::retry ? Terms::Lapsed::taken_over : Terms::Lapsed::stands,
           .owner = owner,
           .order = std::move(order)};
 }
@@ -57,22 +57,22 @@ Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy
   }
   if (std::holds_alternative<Superseded>(claim)) return Superseded{};
   if (const auto* busy = std::get_if<Busy>(&claim)) {
-    if (policy.in_flight == InFlight::conflict) return reject(ProblemType::in_flight, advice(busy->other));
+    if (policy.in_flight == Policy::InFlight::conflict) return reject(ProblemType::in_flight, advice(busy->other));
     return Wait{.lease_left = busy->other.lease_left, .other = busy->other.record.key.id};
   }
   const auto& held = std::get<Held>(claim);
   const Record& record = held.record;
   if (record.fingerprint != fingerprint) return reject(ProblemType::key_reused);
   switch (record.state) {
-    case State::done:
+    case Record::State::done:
       return Replay{.response = record.response, .fence = record.fence, .expires_at = record.expires_at};
-    case State::running:
-      if (policy.in_flight == InFlight::wait) return Wait{.lease_left = held.lease_left};
+    case Record::State::running:
+      if (policy.in_flight == Policy::InFlight::wait) return Wait{.lease_left = held.lease_left};
       return reject(ProblemType::in_flight, advice(held));
-    case State::unknown:
+    case Record::State::unknown:
       return decide_unknown(record, policy);
-    case State::released:
-    case State::object:
+    case Record::State::released:
+    case Record::State::object:
       break;
   }
   check(false, "a released record holds no key");
@@ -81,7 +81,7 @@ Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy
 
 Refused refused_by(const Error& error) {
   const bool damaged = error.code == Code::corrupt;
-  return {.problem = problem(damaged ? ProblemType::record_corrupt : ProblemType::store_unavailable),
+  return {.problem = Problem::of(damaged ? ProblemType::record_corrupt : ProblemType::store_unavailable),
           .retry_after = damaged ? Millis{0} : retry_after_min,
           .detail = error.detail};
 }

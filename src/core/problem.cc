@@ -13,7 +13,7 @@ namespace {
 struct Row {
   ProblemType type;
   std::uint16_t status;
-  Retry retry;
+  Problem::Retry retry;
   std::string_view slug;
   std::string_view title;
   std::string_view detail;
@@ -23,48 +23,48 @@ using enum ProblemType;
 
 // In the order of ProblemType: row() relies on it, and checks it.
 constexpr std::array rows{
-    Row{key_missing, 400, Retry::new_key, "key-missing", "Idempotency key missing",
+    Row{key_missing, 400, Problem::Retry::new_key, "key-missing", "Idempotency key missing",
         "This endpoint needs an idempotency key and the request has none; it did not run. Send it again with a fresh "
         "key, for example Idempotency-Key: \"8e03978e-40d5-43dd-bc93-6894a57f9324\", and reuse that key for every "
         "retry "
         "of the same operation."},
-    Row{key_invalid, 400, Retry::new_key, "key-invalid", "Idempotency key malformed",
+    Row{key_invalid, 400, Problem::Retry::new_key, "key-invalid", "Idempotency key malformed",
         "The idempotency key cannot be read; the request did not run. Send one key of 1 to 255 printable ASCII "
         "characters, quoted or bare, on one line and without parameters."},
-    Row{scope_missing, 401, Retry::never, "scope-missing", "Caller not identified",
+    Row{scope_missing, 401, Problem::Retry::never, "scope-missing", "Caller not identified",
         "Keys belong to a caller, and the part of the request that identifies the caller is missing; the request did "
         "not run. Authenticate, then send it again."},
-    Row{signature_invalid, 401, Retry::never, "signature-invalid", "Signature not valid",
+    Row{signature_invalid, 401, Problem::Retry::never, "signature-invalid", "Signature not valid",
         "The signature is missing, wrong or too old; the request did not run and nothing was stored."},
-    Row{in_flight, 409, Retry::same_key, "in-flight", "Request with this key still running",
+    Row{in_flight, 409, Problem::Retry::same_key, "in-flight", "Request with this key still running",
         "An earlier request with this key is still running. Wait as Retry-After says, then send the same request with "
         "the same key to get its answer."},
-    Row{outcome_unknown, 409, Retry::never, "outcome-unknown", "Outcome of this key unknown",
+    Row{outcome_unknown, 409, Problem::Retry::never, "outcome-unknown", "Outcome of this key unknown",
         "An earlier attempt with this key was cut off after it may have taken effect. It will not run again by itself: "
         "find out what happened before you act, and do not send it under a new key until you know."},
-    Row{body_too_large, 413, Retry::never, "body-too-large", "Body too large",
+    Row{body_too_large, 413, Problem::Retry::never, "body-too-large", "Body too large",
         "The body is over the limit for requests that carry an idempotency key; the request did not run."},
-    Row{key_reused, 422, Retry::new_key, "key-reused", "Idempotency key reused with another request",
+    Row{key_reused, 422, Problem::Retry::new_key, "key-reused", "Idempotency key reused with another request",
         "This key belongs to a different request (method, target or body differ); this one did not run. Use a fresh "
         "key "
         "for a new operation; to repeat the earlier one, send it unchanged."},
-    Row{rate_limited, 429, Retry::same_key, "rate-limited", "Too many requests",
+    Row{rate_limited, 429, Problem::Retry::same_key, "rate-limited", "Too many requests",
         "Too many requests in a short time; this one did not run. Wait as Retry-After says, then send it again with "
         "the "
         "same key."},
-    Row{quota_exceeded, 429, Retry::same_key, "quota-exceeded", "Quota of keys used up",
+    Row{quota_exceeded, 429, Problem::Retry::same_key, "quota-exceeded", "Quota of keys used up",
         "This caller holds as many live keys as it may; the request did not run. Send it again with the same key when "
         "older keys have expired."},
-    Row{upstream_unreachable, 502, Retry::same_key, "upstream-unreachable", "Service not reached",
+    Row{upstream_unreachable, 502, Problem::Retry::same_key, "upstream-unreachable", "Service not reached",
         "The service behind this gateway could not be reached. Nothing was sent to it; send the request again with the "
         "same key."},
-    Row{store_unavailable, 503, Retry::same_key, "store-unavailable", "Keys cannot be recorded at the moment",
+    Row{store_unavailable, 503, Problem::Retry::same_key, "store-unavailable", "Keys cannot be recorded at the moment",
         "The store that remembers keys is not available, so the request did not run. Wait as Retry-After says, then "
         "send it again with the same key."},
-    Row{record_corrupt, 500, Retry::never, "record-corrupt", "Stored answer damaged",
+    Row{record_corrupt, 500, Problem::Retry::never, "record-corrupt", "Stored answer damaged",
         "What is stored under this key cannot be trusted, so it is neither replayed nor run again. The operator has to "
         "look at it."},
-    Row{no_route, 404, Retry::never, "no-route", "No such path", "No route of this gateway names this path."},
+    Row{no_route, 404, Problem::Retry::never, "no-route", "No such path", "No route of this gateway names this path."},
 };
 
 const Row& row(ProblemType type) {
@@ -75,23 +75,22 @@ const Row& row(ProblemType type) {
 
 }  // namespace
 
-std::string_view slug(ProblemType type) {
+std::string_view Problem::slug() const {
   return row(type).slug;
 }
-std::string_view title(ProblemType type) {
+std::string_view Problem::title() const {
   return row(type).title;
 }
 
-std::string_view detail(const Problem& problem) {
-  if (problem.type == outcome_unknown && problem.retry == Retry::same_key) {
+std::string_view Problem::detail() const {
+  if (type == outcome_unknown && retry == Retry::same_key) {
     return "An attempt with this key was cut off after it may have taken effect. Wait as Retry-After says, then send "
-           "the "
-           "same request with the same key: it will be settled then.";
+           "the same request with the same key: it will be settled then.";
   }
-  return row(problem.type).detail;
+  return row(type).detail;
 }
 
-std::string_view name(Retry retry) {
+std::string_view Problem::name(Retry retry) {
   switch (retry) {
     case Retry::never:
       return "never";
@@ -104,7 +103,7 @@ std::string_view name(Retry retry) {
   return {};
 }
 
-Problem problem(ProblemType type) {
+Problem Problem::of(ProblemType type) {
   return {.type = type, .status = row(type).status, .retry = row(type).retry};
 }
 

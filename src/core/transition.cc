@@ -21,7 +21,7 @@ namespace semel {
 namespace {
 
 bool lapsed(const Record& record, Time now) {
-  return record.state == State::running && now >= record.lease_until;
+  return record.state == Record::State::running && now >= record.lease_until;
 }
 
 bool held_by(const Record* stored, Fence fence, Time now) {
@@ -35,23 +35,23 @@ std::unexpected<Error> fenced(const Record* stored, Fence fence, Time now) {
 }
 
 bool running(const Record* stored, Fence fence, Time now) {
-  return held_by(stored, fence, now) && stored->state == State::running && !lapsed(*stored, now);
+  return held_by(stored, fence, now) && stored->state == Record::State::running && !lapsed(*stored, now);
 }
 
 // A repetition of a call that succeeded: the claim has ended, in just the way that is asked for again.
-bool ended_as(State state, const Record* stored, Fence fence, Time now) {
+bool ended_as(Record::State state, const Record* stored, Fence fence, Time now) {
   return held_by(stored, fence, now) && stored->state == state;
 }
 
 // Never by another request: it would run under a key whose first request may have taken effect (G4).
 bool may_take_over(const Record& stored, const Fingerprint& fingerprint, const Terms& terms) {
-  return terms.lapsed == Lapsed::taken_over && fingerprint == stored.fingerprint &&
+  return terms.lapsed == Terms::Lapsed::taken_over && fingerprint == stored.fingerprint &&
          (!terms.only_over || *terms.only_over == stored.fence);
 }
 
 Record granted(const Record* free, const Key& key, const Fingerprint& fingerprint, const Terms& terms, Time now) {
   return Record{.key = key,
-                .state = State::running,
+                .state = Record::State::running,
                 .fence = {.number = free == nullptr ? 1 : free->fence.number + 1, .owner = terms.owner},
                 .fingerprint = fingerprint,
                 .claimed_at = now,
@@ -63,17 +63,17 @@ Record granted(const Record* free, const Key& key, const Fingerprint& fingerprin
 }  // namespace
 
 bool expired(const Record& record, Time now) {
-  return now >= record.expires_at && (record.state != State::running || lapsed(record, now));
+  return now >= record.expires_at && (record.state != Record::State::running || lapsed(record, now));
 }
 
 ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fingerprint, const Terms& terms,
                      Time now) {
-  check(stored == nullptr || (stored->key == key && stored->state != State::object),
+  check(stored == nullptr || (stored->key == key && stored->state != Record::State::object),
         "a record is judged under its own key");
   if (stored != nullptr && expired(*stored, now)) stored = nullptr;
 
-  const bool open_outcome = stored != nullptr && (stored->state == State::unknown || lapsed(*stored, now));
-  const bool free = stored == nullptr || stored->state == State::released ||
+  const bool open_outcome = stored != nullptr && (stored->state == Record::State::unknown || lapsed(*stored, now));
+  const bool free = stored == nullptr || stored->state == Record::State::released ||
                     (open_outcome && may_take_over(*stored, fingerprint, terms));
   if (free) {
     Record record = granted(stored, key, fingerprint, terms, now);
@@ -81,24 +81,25 @@ ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fi
     return {.answer = answer, .store = std::move(record)};
   }
   // The same owner asks again because the first answer was lost: the claim is its own.
-  if (stored->state == State::running && !open_outcome && stored->fence.owner == terms.owner) {
+  if (stored->state == Record::State::running && !open_outcome && stored->fence.owner == terms.owner) {
     return {.answer = Granted{.fence = stored->fence, .expires_at = stored->expires_at}, .store = std::nullopt};
   }
   Held held{.record = *stored, .lease_left = Millis{0}};
   if (open_outcome) {
-    held.record.state = State::unknown;
-  } else if (stored->state == State::running) {
+    held.record.state = Record::State::unknown;
+  } else if (stored->state == Record::State::running) {
     held.lease_left = stored->lease_until - now;
   }
   return {.answer = std::move(held), .store = std::nullopt};
 }
 
 OrderStep step_order(const Record* mark, const Record* latest, const Order& order, const Record& grant, Time now) {
-  check(mark == nullptr || (mark->state == State::object && mark->progress != nullptr), "an object has progress");
-  const Progress nothing;
-  const Progress& before = mark == nullptr ? nothing : *mark->progress;
+  check(mark == nullptr || (mark->state == Record::State::object && mark->progress != nullptr),
+        "an object has progress");
+  const Record::Progress nothing;
+  const Record::Progress& before = mark == nullptr ? nothing : *mark->progress;
   const bool runs = mark != nullptr && running(latest, before.fence, now);
-  const bool done = mark != nullptr && ended_as(State::done, latest, before.fence, now);
+  const bool done = mark != nullptr && ended_as(Record::State::done, latest, before.fence, now);
 
   std::string newest = mark == nullptr || expired(*mark, now) ? std::string() : before.newest;
   if (done) newest = std::max(newest, before.stamp);
@@ -108,25 +109,25 @@ OrderStep step_order(const Record* mark, const Record* latest, const Order& orde
     Held other{.record = *latest, .lease_left = latest->lease_until - now};
     return {.refusal = Busy{.other = std::move(other)}, .mark = std::nullopt};
   }
-  Progress after{.newest = std::move(newest),
-                 .stamp = together ? std::max(before.stamp, order.stamp) : order.stamp,
-                 .event = grant.key.id,
-                 .fence = grant.fence,
-                 .company = order.company != 0 ? order.company : grant.fence.owner};
+  Record::Progress after{.newest = std::move(newest),
+                         .stamp = together ? std::max(before.stamp, order.stamp) : order.stamp,
+                         .event = grant.key.id,
+                         .fence = grant.fence,
+                         .company = order.company != 0 ? order.company : grant.fence.owner};
   Record next{.key = order.object,
-              .state = State::object,
+              .state = Record::State::object,
               .fence = {},
               .fingerprint = {},
               .claimed_at = now,
               .lease_until = now,
               .expires_at = mark == nullptr ? grant.expires_at : std::max(mark->expires_at, grant.expires_at),
               .response = nullptr,
-              .progress = std::make_shared<const Progress>(std::move(after))};
+              .progress = std::make_shared<const Record::Progress>(std::move(after))};
   return {.refusal = std::nullopt, .mark = std::move(next)};
 }
 
 bool in_use(const Record& object, const Record* latest, Time now) {
-  return object.state == State::object && running(latest, object.progress->fence, now);
+  return object.state == Record::State::object && running(latest, object.progress->fence, now);
 }
 
 HolderStep step_renew(const Record* stored, Fence fence, Millis lease, Time now) {
@@ -137,7 +138,7 @@ HolderStep step_renew(const Record* stored, Fence fence, Millis lease, Time now)
 }
 
 HolderStep step_complete(const Record* stored, Fence fence, SharedResponse response, Time now) {
-  const State end = response == nullptr ? State::unknown : State::done;
+  const Record::State end = response == nullptr ? Record::State::unknown : Record::State::done;
   if (ended_as(end, stored, fence, now)) return std::nullopt;
   if (!running(stored, fence, now)) return fenced(stored, fence, now);
   Record next = *stored;
@@ -147,19 +148,20 @@ HolderStep step_complete(const Record* stored, Fence fence, SharedResponse respo
 }
 
 HolderStep step_release(const Record* stored, Fence fence, Time now) {
-  if (ended_as(State::released, stored, fence, now)) return std::nullopt;
+  if (ended_as(Record::State::released, stored, fence, now)) return std::nullopt;
   if (!running(stored, fence, now)) return fenced(stored, fence, now);
   Record next = *stored;
-  next.state = State::released;
+  next.state = Record::State::released;
   return next;
 }
 
 std::optional<Record> step_reopen(const Record* stored, Time now) {
   if (stored == nullptr || expired(*stored, now)) return std::nullopt;
-  const bool ended = stored->state == State::done || stored->state == State::unknown || lapsed(*stored, now);
+  const bool ended =
+      stored->state == Record::State::done || stored->state == Record::State::unknown || lapsed(*stored, now);
   if (!ended) return std::nullopt;
   Record next = *stored;
-  next.state = State::released;
+  next.state = Record::State::released;
   next.response = nullptr;
   return next;
 }

@@ -127,7 +127,7 @@ Task<Admin::Reply> Admin::readiness() {
 // Writes a key of its own and frees it again.
 Task<std::string> Admin::store_trouble() {
   const Result<Key> key = make_key("semel-health", "", "readyz");
-  const Terms terms{.lease = Millis{1'000}, .ttl = Millis{60'000}, .lapsed = Lapsed::taken_over, .owner = 1};
+  const Terms terms{.lease = Millis{1'000}, .ttl = Millis{60'000}, .lapsed = Terms::Lapsed::taken_over, .owner = 1};
   const Fingerprint none{};
   const Result<Claim> claim = co_await store_.claim(*key, none, terms);
   if (!claim) co_return claim.error().detail;

@@ -162,7 +162,7 @@ Task<bool> Exchange::read_body() {
     Response refusal = plain_reply(400, "The body is not framed as HTTP/1.1 says.");
     co_await send(std::move(refusal));
   } else if (body.error() == http::Failure::timed_out) {
-    Response refusal = plain_reply(408, "The body did not arrive in time.", Retry::same_key);
+    Response refusal = plain_reply(408, "The body did not arrive in time.", Problem::Retry::same_key);
     co_await send(std::move(refusal));
   }
   co_return false;
@@ -171,7 +171,7 @@ Task<bool> Exchange::read_body() {
 Task<void> Exchange::run_once(const Route* route, Identity identity) {
   key_ = identity.key;
   if (const ReplayCache::Entry* hot = services_.replays.find(identity.key)) {
-    Answer answer = Refused{.problem = problem(ProblemType::key_reused), .retry_after = Millis{0}, .detail = {}};
+    Answer answer = Refused{.problem = Problem::of(ProblemType::key_reused), .retry_after = Millis{0}, .detail = {}};
     if (hot->fingerprint == identity.fingerprint) {
       answer = Replayed{.response = hot->response, .fence = hot->fence, .expires_at = hot->expires_at};
     }
@@ -278,7 +278,7 @@ Task<void> Exchange::tell_later(Answer answer, const Identity* identity) {
 Task<void> Exchange::tell_first(Ran ran) {
   fence_ = ran.fence.number;
   if (over_quota_) {
-    co_await refuse(problem(over_quota_->problem), over_quota_->retry_after);
+    co_await refuse(Problem::of(over_quota_->problem), over_quota_->retry_after);
     co_return;
   }
   const bool kept = ran.outcome.verdict == Verdict::keep;

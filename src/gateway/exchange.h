@@ -99,7 +99,7 @@ class Exchange {
   Task<void> tell_later(Answer answer, const Identity* identity);
   Task<void> tell_first(Ran ran);
   Task<void> tell_unreached(http::CallEnd end, const Policy* guarded_by);
-  Task<void> refuse(ProblemType type) { return refuse(problem(type), Millis{0}, {}); }
+  Task<void> refuse(ProblemType type) { return refuse(Problem::of(type), Millis{0}, {}); }
   Task<void> refuse(Problem problem, Millis retry_after, std::string detail = {});
   Task<void> send(Response response);
 

@@ -96,7 +96,8 @@ Task<void> Exchange::forward_unguarded(const Route* route, Ending ending) {
 
 void Exchange::watch_store(const Route* route) {
   Millis time = config().limits.store_timeout;
-  if (route->policy.in_flight == InFlight::wait) time += route->policy.wait_max;  // for another request, not the store
+  if (route->policy.in_flight == Policy::InFlight::wait)
+    time += route->policy.wait_max;  // for another request, not the store
   client_.alarm(time, [this, route] {
     given_up_ = std::make_shared<Pause>(services_.clock);
     // Later, not now: the ticker is going through its connections, and this may close some.
@@ -114,7 +115,7 @@ Task<void> Exchange::give_store_up(Exchange* self, const Route* route) {
     co_await self->forward_unguarded(route, Ending::unkeyed);
   } else {
     self->detail_ = "the store did not answer in time";
-    co_await self->refuse(problem(ProblemType::store_unavailable), retry_after_unreached);
+    co_await self->refuse(Problem::of(ProblemType::store_unavailable), retry_after_unreached);
   }
   self->client_.end_sending();
   self->given_up_->ring();
@@ -175,7 +176,7 @@ std::string Exchange::head_for_probe(const Route& route, std::string_view target
 
 Task<void> Exchange::tell_unreached(http::CallEnd end, const Policy* guarded_by) {
   if (end == http::CallEnd::not_reached) {
-    co_await refuse(problem(ProblemType::upstream_unreachable), retry_after_unreached);
+    co_await refuse(Problem::of(ProblemType::upstream_unreachable), retry_after_unreached);
     co_return;
   }
   const std::uint16_t status = end == http::CallEnd::timed_out ? 504 : 502;
@@ -184,10 +185,10 @@ Task<void> Exchange::tell_unreached(http::CallEnd end, const Policy* guarded_by)
     co_await send(std::move(reply));
     co_return;
   }
-  Problem lost = problem(ProblemType::outcome_unknown);
+  Problem lost = Problem::of(ProblemType::outcome_unknown);
   lost.status = status;
-  if (guarded_by->on_unknown != OnUnknown::hold) lost.retry = Retry::same_key;
-  const Millis wait = lost.retry == Retry::same_key ? retry_after_unreached : Millis{0};
+  if (guarded_by->on_unknown != Policy::OnUnknown::hold) lost.retry = Problem::Retry::same_key;
+  const Millis wait = lost.retry == Problem::Retry::same_key ? retry_after_unreached : Millis{0};
   co_await refuse(lost, wait);
   note(Ending::unknown);
 }
@@ -219,7 +220,7 @@ void Exchange::write_log() const {
                      .path = request_.path,
                      .route = route_metrics_->label,
                      .outcome = name(ending_),
-                     .problem = problem_ ? slug(*problem_) : std::string_view(),
+                     .problem = problem_ ? Problem::of(*problem_).slug() : std::string_view(),
                      .status = client_.status_sent(),
                      .key = key_ ? &*key_ : nullptr,
                      .fence = fence_,

@@ -71,7 +71,7 @@ Task<void> Exchange::receive(const Webhook* webhook) {
   const auto wait = plan_->limiter_of(*webhook).take(*webhook, request_.ip, services_.clock.now());
   if (wait) {
     client_.close_after();
-    co_await refuse(problem(ProblemType::rate_limited), *wait);
+    co_await refuse(Problem::of(ProblemType::rate_limited), *wait);
     co_return;
   }
   if (!co_await read_body()) co_return;

@@ -78,7 +78,8 @@ void Metrics::render_routes(std::string& out) const {
   for (const RouteMetrics& route : routes_) {
     for (std::size_t i = 0; i < problem_types; ++i) {
       fmt::format_to(line, "semel_refused_total{{route=\"{}\",problem=\"{}\"}} {}\n", escaped(route.label),
-                     slug(static_cast<ProblemType>(i)), route.by_problem.at(i).load(std::memory_order_relaxed));
+                     Problem::of(static_cast<ProblemType>(i)).slug(),
+                     route.by_problem.at(i).load(std::memory_order_relaxed));
     }
   }
   heading(out, "semel_observed_total", "counter", "In observe mode: what would have happened.");

@@ -84,7 +84,7 @@ class Guard::Impl {
   static Task<Outcome> attempt(const Impl* rules, Handler* handler, std::optional<Response>* said, Fence fence);
   [[nodiscard]] Look look_at_event(const RequestView& request) const;
   [[nodiscard]] Response refuse(ProblemType type, const std::string& detail = {}) const {
-    return problem_reply(problem(type), Millis{0}, reply, detail);
+    return problem_reply(Problem::of(type), Millis{0}, reply, detail);
   }
 };
 
@@ -166,7 +166,7 @@ Response Guard::Impl::tell(Answer answer, std::optional<Response> said) const {
   return problem_reply(refused.problem, refused.retry_after, reply);
 }
 
-Result<Guard> Guard::make(const GuardRules& rules) {
+Result<Guard> Guard::make(const Guard::Rules& rules) {
   auto impl = std::make_shared<Impl>();
   Route& route = impl->route;
   const bool events = rules.webhook.has_value();

@@ -102,7 +102,7 @@ Result<WebhookVerifier> WebhookVerifier::make(std::string_view provider, const s
   return WebhookVerifier(std::move(impl));
 }
 
-Result<WebhookEvent> WebhookVerifier::verify(const HttpRequest& request) const {
+Result<WebhookVerifier::Event> WebhookVerifier::verify(const HttpRequest& request) const {
   const RequestView view = view_of(request);
   const Judged judged = impl_->judge(view);
   const auto* authentic = std::get_if<Authentic>(&judged);
@@ -118,14 +118,14 @@ Result<WebhookEvent> WebhookVerifier::verify(const HttpRequest& request) const {
     return fail(Code::invalid, refusal == nullptr ? "the event has no id" : refusal->detail);
   }
   EventLabels labels = describe_event(impl_->provider, view);
-  return WebhookEvent{.key = std::move(identity->key),
-                      .fingerprint = identity->fingerprint,
-                      .type = std::move(labels.type),
-                      .object = std::move(labels.object)};
+  return WebhookVerifier::Event{.key = std::move(identity->key),
+                                .fingerprint = identity->fingerprint,
+                                .type = std::move(labels.type),
+                                .object = std::move(labels.object)};
 }
 
-Result<WebhookEvent> verify(std::string_view provider, const std::vector<std::string>& secrets,
-                            const HttpRequest& request, Clock& clock) {
+Result<WebhookVerifier::Event> verify(std::string_view provider, const std::vector<std::string>& secrets,
+                                      const HttpRequest& request, Clock& clock) {
   const Result<WebhookVerifier> verifier = WebhookVerifier::make(provider, secrets, clock);
   if (!verifier) return std::unexpected(verifier.error());
   return verifier->verify(request);

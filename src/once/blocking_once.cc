@@ -39,12 +39,13 @@ Outcome guarded(Job& job) {
   try {
     return job();
   } catch (...) {
-    return unknown();
+    return Outcome::unknown();
   }
 }
 
 Refused closed() {
-  return {.problem = problem(ProblemType::store_unavailable), .retry_after = Millis{0}, .detail = "once() was closed"};
+  return {
+      .problem = Problem::of(ProblemType::store_unavailable), .retry_after = Millis{0}, .detail = "once() was closed"};
 }
 
 // One call. Lives on the caller's stack, which waits for its end.

@@ -52,10 +52,10 @@ std::uint64_t scrambled(std::uint64_t value) {
 // For the caller whose own attempt ended so: bytes may have gone out, and nobody knows what they did.
 Refused outcome_unknown(const Policy& policy, std::string detail) {
   Refused refused{
-      .problem = problem(ProblemType::outcome_unknown), .retry_after = Millis{0}, .detail = std::move(detail)};
+      .problem = Problem::of(ProblemType::outcome_unknown), .retry_after = Millis{0}, .detail = std::move(detail)};
   refused.problem.status = status_bad_gateway;
-  if (policy.on_unknown != OnUnknown::hold) {
-    refused.problem.retry = Retry::same_key;
+  if (policy.on_unknown != Policy::OnUnknown::hold) {
+    refused.problem.retry = Problem::Retry::same_key;
     refused.retry_after = retry_after_usual;
   }
   return refused;
@@ -64,12 +64,12 @@ Refused outcome_unknown(const Policy& policy, std::string detail) {
 // For a later caller: the attempt was another's.
 Refused still_unknown(const Policy& policy, std::string detail) {
   Refused refused = outcome_unknown(policy, std::move(detail));
-  refused.problem.status = problem(ProblemType::outcome_unknown).status;
+  refused.problem.status = Problem::of(ProblemType::outcome_unknown).status;
   return refused;
 }
 
 Refused still_in_flight() {
-  return {.problem = problem(ProblemType::in_flight), .retry_after = retry_after_usual, .detail = {}};
+  return {.problem = Problem::of(ProblemType::in_flight), .retry_after = retry_after_usual, .detail = {}};
 }
 
 SharedResponse no_content() {
@@ -81,7 +81,7 @@ Task<Outcome> guarded(Probe* probe) {
   try {
     co_return co_await (*probe)();
   } catch (...) {
-    co_return unknown();
+    co_return Outcome::unknown();
   }
 }
 
@@ -133,7 +133,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
 
   for (;;) {
     std::unique_ptr<Waiters::Place> place;
-    if (policy.in_flight == InFlight::wait) place = waiters_.enter(other.value_or(key), executor);
+    if (policy.in_flight == Policy::InFlight::wait) place = waiters_.enter(other.value_or(key), executor);
     failpoint("P2");
     Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
     if (lost(claimed)) claimed = co_await claim_again(key, fingerprint, terms);
@@ -173,7 +173,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     if (!probe) co_return still_unknown(policy, "the policy says probe, but there is none");
     found = co_await guarded(&probe);
     if (found.verdict == Verdict::unknown) co_return still_unknown(policy, "the probe could not tell");
-    terms.lapsed = Lapsed::taken_over;
+    terms.lapsed = Terms::Lapsed::taken_over;
     terms.only_over = std::get<Ask>(decision).fence;
   }
 }
@@ -215,7 +215,7 @@ Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action)
   try {
     outcome = co_await action(run.fence);
   } catch (...) {
-    outcome = unknown();  // an exception may come after an effect, so it says as much as no answer
+    outcome = Outcome::unknown();  // an exception may come after an effect, so it says as much as no answer
   }
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());

@@ -27,7 +27,7 @@ Split split_batch(const Provider& provider, const EventPlace& place, bool signs_
   auto items = json_items(request.body, *provider.event.items);
   if (!items) return std::monostate{};
   if (items->size() > batch_items_max) {
-    return Refusal{.problem = problem(ProblemType::body_too_large),
+    return Refusal{.problem = Problem::of(ProblemType::body_too_large),
                    .detail = fmt::format("A delivery may hold {} events.", batch_items_max)};
   }
   std::vector<std::pair<Identity, std::size_t>> events;

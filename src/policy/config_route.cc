@@ -33,8 +33,8 @@ namespace {
 constexpr std::array key_choices{Choice<KeyMode>{"required", KeyMode::required},
                                  Choice<KeyMode>{"optional", KeyMode::optional}, Choice<KeyMode>{"off", KeyMode::off}};
 constexpr std::array form_choices{Choice<BodyForm>{"json", BodyForm::json}, Choice<BodyForm>{"raw", BodyForm::raw}};
-constexpr std::array in_flight_choices{Choice<InFlight>{"conflict", InFlight::conflict},
-                                       Choice<InFlight>{"wait", InFlight::wait}};
+constexpr std::array in_flight_choices{Choice<Policy::InFlight>{"conflict", Policy::InFlight::conflict},
+                                       Choice<Policy::InFlight>{"wait", Policy::InFlight::wait}};
 constexpr std::array mode_choices{Choice<Mode>{"enforce", Mode::enforce}, Choice<Mode>{"observe", Mode::observe}};
 constexpr std::array store_down_choices{Choice<OnStoreDown>{"refuse", OnStoreDown::refuse},
                                         Choice<OnStoreDown>{"forward", OnStoreDown::forward}};

@@ -61,7 +61,7 @@ void check_scope(TableReader& table, const Route& route) {
 }
 
 void check_unknown(TableReader& table, const Route& route) {
-  const bool probes = route.policy.on_unknown == OnUnknown::probe;
+  const bool probes = route.policy.on_unknown == Policy::OnUnknown::probe;
   if (!table.good("on_unknown") || !table.good("probe")) return;
   if (probes && !route.probe) {
     table.reject("probe", table.at("on_unknown"), "on_unknown = \"probe\" needs `probe`, the target to ask");
@@ -69,7 +69,7 @@ void check_unknown(TableReader& table, const Route& route) {
   if (!probes && route.probe && table.has("probe")) {
     table.warn("probe", "probe has no effect unless on_unknown = \"probe\"");
   }
-  if (route.policy.on_unknown == OnUnknown::retry) {
+  if (route.policy.on_unknown == Policy::OnUnknown::retry) {
     table.warn("on_unknown", "on_unknown = \"retry\" runs a request again that may have taken effect");
   }
 }
@@ -93,7 +93,7 @@ void check_route(TableReader& table, const Route& route) {
   check_terms(table, route.policy);
   check_unknown(table, route);
   check_keep(table, route);
-  const bool waits = route.policy.in_flight == InFlight::wait;
+  const bool waits = route.policy.in_flight == Policy::InFlight::wait;
   if (table.good("wait_max") && table.good("ttl") && waits && route.policy.wait_max > route.policy.ttl) {
     table.reject("wait_max", table.at("wait_max"), "wait_max is longer than ttl");
   }

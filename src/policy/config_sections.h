@@ -19,9 +19,9 @@ inline constexpr Millis one_second{1'000};
 inline constexpr Millis one_day{86'400'000};
 inline constexpr std::uint64_t one_gib = 1ULL << 30U;
 
-inline constexpr std::array on_unknown_choices{Choice<OnUnknown>{"hold", OnUnknown::hold},
-                                               Choice<OnUnknown>{"retry", OnUnknown::retry},
-                                               Choice<OnUnknown>{"probe", OnUnknown::probe}};
+inline constexpr std::array on_unknown_choices{Choice<Policy::OnUnknown>{"hold", Policy::OnUnknown::hold},
+                                               Choice<Policy::OnUnknown>{"retry", Policy::OnUnknown::retry},
+                                               Choice<Policy::OnUnknown>{"probe", Policy::OnUnknown::probe}};
 
 void read_server(Reading& reading, const Node* node, ServerConfig& server);
 void read_admin(Reading& reading, const Node* node, AdminConfig& admin);

@@ -31,8 +31,8 @@
 namespace semel {
 namespace {
 
-constexpr std::array in_flight_choices{Choice<InFlight>{"conflict", InFlight::conflict},
-                                       Choice<InFlight>{"wait", InFlight::wait}};
+constexpr std::array in_flight_choices{Choice<Policy::InFlight>{"conflict", Policy::InFlight::conflict},
+                                       Choice<Policy::InFlight>{"wait", Policy::InFlight::wait}};
 constexpr std::array delivery_choices{Choice<Delivery>{"forward", Delivery::forward},
                                       Choice<Delivery>{"inbox", Delivery::inbox}};
 
@@ -151,11 +151,11 @@ void check_webhook(TableReader& table, const Webhook& webhook) {
   check_terms(table, webhook.policy);
   check_secrets(table, webhook);
   if (table.good("provider")) check_rules(table, webhook);
-  if (webhook.policy.on_unknown == OnUnknown::probe) {
+  if (webhook.policy.on_unknown == Policy::OnUnknown::probe) {
     table.reject("on_unknown", table.at("on_unknown"), "a webhook cannot be probed; use \"retry\" or \"hold\"",
                  "retry");
   }
-  if (webhook.policy.on_unknown == OnUnknown::hold && table.good("on_unknown")) {
+  if (webhook.policy.on_unknown == Policy::OnUnknown::hold && table.good("on_unknown")) {
     table.warn("on_unknown", "on_unknown = \"hold\": an event whose delivery was cut off waits for an operator");
   }
 }
@@ -167,7 +167,7 @@ void read_webhook(Reading& reading, const Node& node, Config& config) {
   Webhook webhook;
   webhook.store_body_max = config.limits.store_body_max;
   webhook.keep = keep_successes();
-  webhook.policy = {.ttl = 7 * one_day, .on_unknown = OnUnknown::retry};
+  webhook.policy = {.ttl = 7 * one_day, .on_unknown = Policy::OnUnknown::retry};
   read_path(table, webhook.path);
   read_provider_name(table, webhook.provider);
   load_provider(table, config.server.providers, webhook);

@@ -106,11 +106,11 @@ Identified identify_event(const Provider& provider, const EventPlace& place, boo
   auto text = id_of(provider, place.key_from, request);
   if (!text) {
     const bool absent = text.error().kind == PartError::Kind::missing;
-    const Problem what = problem(absent ? ProblemType::key_missing : ProblemType::key_invalid);
+    const Problem what = Problem::of(absent ? ProblemType::key_missing : ProblemType::key_invalid);
     return Refusal{.problem = what, .detail = fmt::format("The event has no id. {}", text.error().detail)};
   }
   auto key = make_key(place.space, request.path, *text);
-  if (!key) return Refusal{.problem = problem(ProblemType::key_invalid), .detail = key.error().detail};
+  if (!key) return Refusal{.problem = Problem::of(ProblemType::key_invalid), .detail = key.error().detail};
   SharedOrder order = order_of(provider.event, place, request);
   if (order != nullptr) key->home = order->object.home;
   return Identity{.key = *std::move(key),

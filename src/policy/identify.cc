@@ -66,9 +66,9 @@ KeyText key_of(const Expression& key_from, const RequestView& request) {
 }
 
 Refusal refuse(ProblemType type, std::string_view why) {
-  const Problem what = problem(type);
+  const Problem what = Problem::of(type);
   if (why.empty()) return {.problem = what, .detail = {}};
-  return {.problem = what, .detail = fmt::format("{} {}", detail(what), why)};
+  return {.problem = what, .detail = fmt::format("{} {}", what.detail(), why)};
 }
 
 }  // namespace

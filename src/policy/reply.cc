@@ -75,7 +75,7 @@ void add_error_member(std::string& body, std::string_view code, std::string_view
 
 // Whether the contract promises a Retry-After with this problem.
 bool says_when(const Problem& problem) {
-  if (problem.retry != Retry::same_key) return false;
+  if (problem.retry != Problem::Retry::same_key) return false;
   switch (problem.type) {
     case ProblemType::in_flight:
     case ProblemType::outcome_unknown:
@@ -105,17 +105,17 @@ Response problem_reply(const Problem& problem, Millis retry_after, const ReplyCo
     reply.fields.push_back(
         {.name = "Link", .value = fmt::format("<{}>; rel=\"describedby\"; type=\"text/html\"", config.docs_url)});
   }
-  const std::string_view why = what.empty() ? detail(problem) : what;
-  reply.body = problem_body(config.problem_base + std::string(slug(problem.type)), title(problem.type), problem.status,
-                            why, name(problem.retry));
-  add_error_member(reply.body, slug(problem.type), why, config);
+  const std::string_view why = what.empty() ? problem.detail() : what;
+  reply.body = problem_body(config.problem_base + std::string(problem.slug()), problem.title(), problem.status, why,
+                            Problem::name(problem.retry));
+  add_error_member(reply.body, problem.slug(), why, config);
   return reply;
 }
 
-Response plain_reply(std::uint16_t status, std::string_view detail, Retry retry) {
+Response plain_reply(std::uint16_t status, std::string_view detail, Problem::Retry retry) {
   return {.status = status,
           .fields = {content_type()},
-          .body = problem_body("about:blank", reason_phrase(status), status, detail, name(retry))};
+          .body = problem_body("about:blank", reason_phrase(status), status, detail, Problem::name(retry))};
 }
 
 Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config) {
@@ -126,7 +126,7 @@ Result<Response> replay_reply(const Response& stored, Time expires_at, const Rep
   if (stored.body_kept) return reply;
   reply.fields.push_back(content_type());
   reply.body = problem_body(config.problem_base + "body-not-kept", "Answer too large to keep", stored.status,
-                            body_not_kept, name(Retry::never));
+                            body_not_kept, Problem::name(Problem::Retry::never));
   add_error_member(reply.body, "body-not-kept", body_not_kept, config);
   reply.body_kept = true;
   return reply;

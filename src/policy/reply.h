@@ -30,7 +30,7 @@ Response problem_reply(const Problem& problem, Millis retry_after, const ReplyCo
 
 // For what goes wrong before any rule is asked (a bad target, too many fields): type about:blank, the status's own
 // title.
-Response plain_reply(std::uint16_t status, std::string_view detail, Retry retry = Retry::never);
+Response plain_reply(std::uint16_t status, std::string_view detail, Problem::Retry retry = Problem::Retry::never);
 
 // The stored answer, marked. A tombstone gets a body that says that its own was not kept.
 // Code::corrupt: see check_stored().

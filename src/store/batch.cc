@@ -215,7 +215,7 @@ class Batch::Judge {
   // record has been reclaimed by other means, and perhaps made anew, is removed alone.
   bool sweep(const Expiry& entry) {
     Result<const Record*> stored = find(entry.id);
-    if (stored && *stored != nullptr && (*stored)->state == State::object) {
+    if (stored && *stored != nullptr && (*stored)->state == Record::State::object) {
       const Record object = **stored;  // find() is about to forget it
       if (still_in_use(object)) return false;
       stored = find(entry.id);

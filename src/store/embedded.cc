@@ -50,7 +50,7 @@ class EmbeddedStore : public BatchedStore {
       return false;
     }
     const Time now = ledger_->clock().now();
-    if (stored->state == State::running && now >= stored->lease_until) return false;
+    if (stored->state == Record::State::running && now >= stored->lease_until) return false;
     ClaimStep step = step_claim(&*stored, key, request.fingerprint, request.terms, now);
     if (!step.store) request.answer = std::move(step.answer);
     return !step.store;

@@ -13,7 +13,7 @@ namespace semel {
 bool ExpiryFilter::Filter(int /*level*/, const rocksdb::Slice& /*key*/, const rocksdb::Slice& value,
                           std::string* /*new_value*/, bool* /*value_changed*/) const {
   const std::optional<Glance> seen = glance(std::string_view(value.data(), value.size()));
-  if (!seen || (seen->state != State::done && seen->state != State::released)) return false;
+  if (!seen || (seen->state != Record::State::done && seen->state != Record::State::released)) return false;
   return now_.load(std::memory_order_relaxed) - margin >= seen->expires_at;
 }
 

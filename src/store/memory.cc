@@ -34,7 +34,7 @@ namespace {
 
 // The first millisecond at which expired() holds, if nobody touches the record until then.
 Time vanishes_at(const Record& record) {
-  return record.state == State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
+  return record.state == Record::State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
 }
 
 class MemoryStore : public Store, public Reopening {
@@ -123,7 +123,7 @@ class MemoryStore : public Store, public Reopening {
 
   // The event that an object's record names.
   const Record* latest_of(const Record* object) const {
-    if (object == nullptr || object->state != State::object) return nullptr;
+    if (object == nullptr || object->state != Record::State::object) return nullptr;
     return find(Key{.id = object->progress->event, .scope = {}, .space = {}});
   }
 

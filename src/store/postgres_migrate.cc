@@ -7,6 +7,7 @@
 
 #include <libpq-fe.h>
 
+#include "store/postgres_admin.h"
 #include "store/postgres_connection.h"
 #include "store/postgres_schema_1.h"
 #include "store/postgres_server.h"

@@ -87,7 +87,7 @@ Outcome act(BlockingAction& action, Fence fence) {
   try {
     return action(fence);
   } catch (...) {
-    return unknown();
+    return Outcome::unknown();
   }
 }
 

@@ -47,7 +47,7 @@ Outcome act(OperationBody& body, Operation& operation) {
   try {
     return body(operation);
   } catch (...) {
-    return unknown();
+    return Outcome::unknown();
   }
 }
 

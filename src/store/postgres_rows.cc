@@ -50,9 +50,11 @@ Time time_of(std::string_view bytes) {
   return Time(year_2000) + std::chrono::floor<Millis>(std::chrono::microseconds(number_of(bytes)));
 }
 
-std::optional<State> state_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, State>, 4> names{
-      {{"running", State::running}, {"done", State::done}, {"unknown", State::unknown}, {"released", State::released}}};
+std::optional<Record::State> state_of(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, Record::State>, 4> names{{{"running", Record::State::running},
+                                                                             {"done", Record::State::done},
+                                                                             {"unknown", Record::State::unknown},
+                                                                             {"released", Record::State::released}}};
   for (const auto& [each, value] : names) {
     if (each == name) return value;
   }
@@ -83,7 +85,7 @@ Result<Record> record_of(const PGresult* reply, int row, const Key& key) {
   record.key.space = value(space);
   if (!copy(value(scope), record.key.scope)) return damaged("scope");
   if (!copy(value(fingerprint), record.fingerprint.digest)) return damaged("fingerprint");
-  const std::optional<State> known = state_of(value(state));
+  const std::optional<Record::State> known = state_of(value(state));
   if (!known) return damaged("state");
   record.state = *known;
   record.fence = {.number = static_cast<std::uint64_t>(number_of(value(fence))),
@@ -91,7 +93,7 @@ Result<Record> record_of(const PGresult* reply, int row, const Key& key) {
   record.claimed_at = time_of(value(claimed_at));
   record.lease_until = time_of(value(lease_until));
   record.expires_at = time_of(value(expires_at));
-  if (record.state != State::done) return record;
+  if (record.state != Record::State::done) return record;
   Result<Record> kept = decode(value(response), key.id);
   if (!kept) return std::unexpected(std::move(kept.error()));
   if (kept->response == nullptr || kept->fence != record.fence) return damaged("response of another claim");
@@ -130,7 +132,7 @@ ClaimRow claim_row(const PGresult* reply, int row, const Key& key, const ClaimCa
     return found;
   }
   found.record = Record{.key = key,
-                        .state = State::running,
+                        .state = Record::State::running,
                         .fence = {.number = static_cast<std::uint64_t>(number_of(value_of(reply, row, fence))),
                                   .owner = asked.terms.owner},
                         .fingerprint = asked.fingerprint,
@@ -152,9 +154,9 @@ Result<Claim> ordered_answer(const PGresult* reply, int row, const Key& key, con
   const Record& record = *found.record;
   if (found.mine) return Granted{.fence = record.fence, .expires_at = record.expires_at};
   Held held{.record = record, .lease_left = Millis{0}};
-  if (record.state == State::running) held.lease_left = record.lease_until - found.at;
-  if (held.lease_left <= Millis{0} && record.state == State::running) {
-    held.record.state = State::unknown;
+  if (record.state == Record::State::running) held.lease_left = record.lease_until - found.at;
+  if (held.lease_left <= Millis{0} && record.state == Record::State::running) {
+    held.record.state = Record::State::unknown;
     held.lease_left = Millis{0};
   }
   if (word == "busy") return Busy{.other = std::move(held)};

@@ -10,10 +10,10 @@
 
 #include <libpq-fe.h>
 
+#include "store/postgres_admin.h"
 #include "store/postgres_connection.h"
 #include "store/postgres_sql.h"
 #include <semel/clock.h>
-#include <semel/postgres.h>
 #include <semel/result.h>
 
 namespace semel::postgres {

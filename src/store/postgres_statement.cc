@@ -64,7 +64,7 @@ Parameters claims(std::span<const Entry* const> rows, Millis patience) {
     owners.add_unsigned(terms.owner);
     leases.add(terms.lease.count());
     ttls.add(terms.ttl.count());
-    takes.add_flag(terms.lapsed == Lapsed::taken_over ? 1 : 0);
+    takes.add_flag(terms.lapsed == Terms::Lapsed::taken_over ? 1 : 0);
     if (terms.only_over) {
       over_fences.add_unsigned(terms.only_over->number);
       over_owners.add_unsigned(terms.only_over->owner);
@@ -105,7 +105,7 @@ void add_response(Array& responses, const Key& key, const CompleteCall& request)
   }
   Record record;
   record.key.id = key.id;
-  record.state = State::done;
+  record.state = Record::State::done;
   record.fence = request.fence;
   record.response = request.response;
   responses.add(encode(record));

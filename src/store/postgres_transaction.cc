@@ -123,13 +123,13 @@ Result<Claim> held(const SqlSession::Row& row, const Key& key) {
     Result<Record> kept = decode(*bytes, key.id);
     if (!kept) return std::unexpected(std::move(kept.error()));
     if (kept->response == nullptr || kept->fence != record.fence) return damaged("response of another claim");
-    record.state = State::done;
+    record.state = Record::State::done;
     record.response = std::move(kept->response);
   } else if (row[state] == "running" && record.lease_until > time_at(row[at])) {
-    record.state = State::running;
+    record.state = Record::State::running;
     found.lease_left = record.lease_until - time_at(row[at]);
   } else {
-    record.state = State::unknown;
+    record.state = Record::State::unknown;
   }
   return found;
 }
@@ -141,7 +141,7 @@ Answer answer_of(const Decision& decision) {
   if (const auto* reject = std::get_if<Reject>(&decision)) {
     return Refused{.problem = reject->problem, .retry_after = reject->retry_after, .detail = {}};
   }
-  return Refused{.problem = problem(ProblemType::outcome_unknown),
+  return Refused{.problem = Problem::of(ProblemType::outcome_unknown),
                  .retry_after = Millis{0},
                  .detail = "the key was left unknown outside of a transaction, and there is no probe here"};
 }
@@ -150,7 +150,8 @@ Answer answer_of(const Decision& decision) {
 
 TransactionClaim::TransactionClaim(SqlSession& session, Key key, Fingerprint fingerprint, Policy policy)
     : session_(session), key_(std::move(key)), fingerprint_(fingerprint), policy_(policy) {
-  policy_.in_flight = InFlight::conflict;  // whoever holds a committed claim is not in a transaction: no wait helps
+  policy_.in_flight =
+      Policy::InFlight::conflict;  // whoever holds a committed claim is not in a transaction: no wait helps
   claim();
 }
 
@@ -168,7 +169,7 @@ void TransactionClaim::claim() {
                                             hex_of(key_.scope),
                                             hex_of(fingerprint_.digest),
                                             std::to_string(terms.ttl.count()),
-                                            terms.lapsed == Lapsed::taken_over ? "true" : "false"};
+                                            terms.lapsed == Terms::Lapsed::taken_over ? "true" : "false"};
   for (int attempt = 1; attempt <= claim_tries; ++attempt) {
     const SqlSession::Rows rows = session_.run(claim_text, parameters);
     if (!rows) {
@@ -186,14 +187,14 @@ void TransactionClaim::claim() {
     answer_ = found ? answer_of(decide(*found, fingerprint_, policy_)) : Answer(refused_by(found.error()));
     return;
   }
-  answer_ = Refused{.problem = problem(ProblemType::in_flight),
+  answer_ = Refused{.problem = Problem::of(ProblemType::in_flight),
                     .retry_after = Millis{1'000},
                     .detail = "the key keeps changing hands"};
 }
 
 void TransactionClaim::fail_with(const SqlSession::Failure& failure) {
   if (failure.state == lock_not_available) {
-    answer_ = Refused{.problem = problem(ProblemType::in_flight),
+    answer_ = Refused{.problem = Problem::of(ProblemType::in_flight),
                       .retry_after = Millis{1'000},
                       .detail = "another transaction holds the key for longer than wait_max"};
     return;
@@ -206,7 +207,7 @@ Result<Ran> TransactionClaim::complete(Response response) {
   if (!std::exchange(open_, false)) return fail(Code::fenced, "there is no claim, or it was completed before");
   Record record;
   record.key.id = key_.id;
-  record.state = State::done;
+  record.state = Record::State::done;
   record.fence = granted_.fence;
   record.response = std::make_shared<const Response>(std::move(response));
   const std::vector<std::string> parameters{

@@ -47,7 +47,7 @@ class RecentWrites {
     for (const Change& change : changes) {
       written_[word(change.id) % keys_kept] = next;
       std::optional<Record>& kept = claims_[word(change.id) % claims_kept];
-      if (change.record && change.record->state == State::running) {
+      if (change.record && change.record->state == Record::State::running) {
         kept = change.record;
       } else if (kept && kept->key.id == change.id) {
         kept.reset();

@@ -22,8 +22,8 @@ T or_exit(Result<T> result) {
   std::exit(1);
 }
 
-GuardRules rules_of(const Route& route, const Config& config) {
-  GuardRules rules;
+Guard::Rules rules_of(const Route& route, const Config& config) {
+  Guard::Rules rules;
   rules.methods = route.methods;
   rules.key = route.key;
   rules.key_from = route.key_from.text;
@@ -47,8 +47,8 @@ GuardRules rules_of(const Route& route, const Config& config) {
   return rules;
 }
 
-GuardRules rules_of(const Webhook& webhook, const Config& config, Clock& clock) {
-  GuardRules rules = rules_of(static_cast<const Route&>(webhook), config);
+Guard::Rules rules_of(const Webhook& webhook, const Config& config, Clock& clock) {
+  Guard::Rules rules = rules_of(static_cast<const Route&>(webhook), config);
   std::vector<std::string> secrets;
   for (const Secret& secret : webhook.secrets) secrets.push_back(secret.reveal());
   const WebhookVerifier::Options options{.public_url = config.server.public_url,

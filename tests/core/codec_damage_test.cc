@@ -50,7 +50,7 @@ TEST(Codec, RefusesEveryFlippedBit) {
 
 // A sound record that lies under another key, as a copied or misplaced one would, is refused.
 TEST(Codec, RefusesTheRecordOfAnotherKey) {
-  const Record record = example(State::done);
+  const Record record = example(Record::State::done);
   Record other = record;
   other.key.id[31] ^= 1U;
   expect_refused(encode(record), other, "belongs to another key");
@@ -58,7 +58,7 @@ TEST(Codec, RefusesTheRecordOfAnotherKey) {
 
 // Versions that this code does not know are refused as such, so that an operator learns what to do.
 TEST(Codec, RefusesOtherVersions) {
-  const Record record = example(State::done);
+  const Record record = example(Record::State::done);
   for (const int version : {0, 2, 255}) {
     const std::string bytes = forged(record, version_at, version);
     expect_refused(bytes, record, "version is not known");
@@ -70,8 +70,8 @@ TEST(Codec, RefusesOtherVersions) {
 TEST(Codec, RefusesUnknownStates) {
   for (int state = 0; state < 256; ++state) {
     if (state >= 1 && state <= 5) continue;
-    const std::string bytes = forged(example(State::unknown), state_at, state);
-    expect_refused(bytes, example(State::unknown), "state is not known");
+    const std::string bytes = forged(example(Record::State::unknown), state_at, state);
+    expect_refused(bytes, example(Record::State::unknown), "state is not known");
     EXPECT_FALSE(glance(bytes).has_value());
   }
 }
@@ -82,8 +82,9 @@ TEST(Codec, RefusesFlagsThatDoNotFitTheState) {
   for (const Record& record : examples()) {
     const int written = encode(record)[flags_at];
     for (int flags = 0; flags < 256; ++flags) {
-      const bool done = record.state == State::done;
-      const bool possible = done ? flags < 8 && (flags & 1) != 0 : flags == (record.state == State::object ? 8 : 0);
+      const bool done = record.state == Record::State::done;
+      const bool possible =
+          done ? flags < 8 && (flags & 1) != 0 : flags == (record.state == Record::State::object ? 8 : 0);
       if (possible) continue;
       expect_refused(forged(record, flags_at, flags), record, "flags do not fit");
     }
@@ -96,10 +97,11 @@ TEST(Codec, RefusesFlagsThatDoNotFitTheState) {
 // The state must fit what follows it: a done record called running is not read as one without an answer.
 TEST(Codec, RefusesAStateThatDoesNotFitTheRest) {
   for (const Record& record : examples()) {
-    const auto kind = [](State state) {
-      return state == State::done || state == State::object ? state : State::running;
+    const auto kind = [](Record::State state) {
+      return state == Record::State::done || state == Record::State::object ? state : Record::State::running;
     };
-    for (const State state : {State::running, State::done, State::unknown, State::released, State::object}) {
+    for (const Record::State state : {Record::State::running, Record::State::done, Record::State::unknown,
+                                      Record::State::released, Record::State::object}) {
       if (kind(state) == kind(record.state)) continue;
       expect_refused(forged(record, state_at, static_cast<int>(state)), record, "flags do not fit");
     }
@@ -116,7 +118,7 @@ TEST(Codec, RefusesSurplusBytes) {
 
 // Lengths that reach beyond the record are refused, each of them, whatever the checksum says.
 TEST(Codec, RefusesLengthsThatReachTooFar) {
-  const Record record = example(State::done);
+  const Record record = example(Record::State::done);
   expect_refused(forged(record, head_bytes, 255), record, "shorter than its lengths say");           // namespace
   expect_refused(forged(record, field_count_at, 9), record, "shorter than its lengths say");         // fields
   expect_refused(forged(record, field_count_at + 3, 0x7f), record, "shorter than its lengths say");  // a name
@@ -129,19 +131,19 @@ TEST(Codec, RefusesLengthsThatReachTooFar) {
 
 // A compressed body must expand to the length that is stated, and to no more than a body may have.
 TEST(Codec, RefusesABodyThatDoesNotDecompress) {
-  const Record record = example(State::done, std::string(5000, 'x'));
+  const Record record = example(Record::State::done, std::string(5000, 'x'));
   const std::size_t body_at =
       field_count_at + 2 + 2 + std::string_view("Location").size() + 4 + std::string_view("/v1/1").size();
   expect_refused(forged(record, body_at, 0), record, "cannot be decompressed");         // another length
   expect_refused(forged(record, body_at + 3, 0x7f), record, "cannot be decompressed");  // 2 GiB
   expect_refused(forged(record, body_at + 8, 0), record, "cannot be decompressed");     // not a frame of zstd
-  const Record plain = example(State::done);
+  const Record plain = example(Record::State::done);
   expect_refused(forged(plain, flags_at, 5), plain, "cannot be decompressed");  // never was compressed
 }
 
 // Bytes that were never a record are refused without reading beyond their end.
 TEST(Codec, RefusesWhatIsNoRecord) {
-  const Record record = example(State::running);
+  const Record record = example(Record::State::running);
   expect_refused("", record, "too short");
   expect_refused("SML", record, "too short");
   expect_refused(std::string(200, '\0'), record, "not a Semel record");
@@ -155,10 +157,10 @@ TEST(Codec, RefusesWhatIsNoRecord) {
 
 // A record that cannot be told apart later is a mistake of the program, and is never written.
 TEST(CodecDeathTest, WillNotEncodeAResponseThatIsMissingOrOutOfPlace) {
-  Record done = example(State::done);
+  Record done = example(Record::State::done);
   done.response = nullptr;
   EXPECT_DEATH((void)encode(done), "a response just when it is done");
-  Record running = example(State::running);
+  Record running = example(Record::State::running);
   running.response = response_with("x");
   EXPECT_DEATH((void)encode(running), "a response just when it is done");
 }

@@ -31,7 +31,7 @@ inline SharedResponse response_with(std::string body, bool kept = true) {
       Response{.status = 201, .fields = {{"Location", "/v1/1"}}, .body = std::move(body), .body_kept = kept});
 }
 
-inline Record example(State state, std::string body = "{\"id\":1}") {
+inline Record example(Record::State state, std::string body = "{\"id\":1}") {
   Record record{.key = {},
                 .state = state,
                 .fence = {.number = 3, .owner = 0x1122334455667788ULL},
@@ -46,18 +46,19 @@ inline Record example(State state, std::string body = "{\"id\":1}") {
   }
   for (std::size_t i = 0; i < 16; ++i) record.key.scope[i] = static_cast<std::uint8_t>(0x40 + i);
   record.key.space = "api";
-  if (state == State::done) record.response = response_with(std::move(body));
-  if (state == State::object) {
-    Progress progress{.newest = "41", .stamp = "42", .fence = {.number = 5, .owner = 6}, .company = 7};
+  if (state == Record::State::done) record.response = response_with(std::move(body));
+  if (state == Record::State::object) {
+    Record::Progress progress{.newest = "41", .stamp = "42", .fence = {.number = 5, .owner = 6}, .company = 7};
     progress.event.fill(0x77);
-    record.progress = std::make_shared<const Progress>(std::move(progress));
+    record.progress = std::make_shared<const Record::Progress>(std::move(progress));
   }
   return record;
 }
 
 inline std::vector<Record> examples() {
-  return {example(State::running),  example(State::done),   example(State::unknown),
-          example(State::released), example(State::object), example(State::done, std::string(5000, 'x'))};
+  return {example(Record::State::running), example(Record::State::done),
+          example(Record::State::unknown), example(Record::State::released),
+          example(Record::State::object),  example(Record::State::done, std::string(5000, 'x'))};
 }
 
 inline std::string sealed(std::string covered) {

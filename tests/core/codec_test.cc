@@ -52,7 +52,8 @@ SharedResponse any_response() {
 
 Record any_record() {
   Record record;
-  record.state = *rc::gen::element(State::running, State::done, State::unknown, State::released, State::object);
+  record.state = *rc::gen::element(Record::State::running, Record::State::done, Record::State::unknown,
+                                   Record::State::released, Record::State::object);
   record.key.id = *any_digest();
   record.key.scope = *rc::gen::container<ScopeDigest>(rc::gen::arbitrary<std::uint8_t>());
   record.key.space = *rc::gen::resize(static_cast<int>(space_bytes_max), rc::gen::arbitrary<std::string>());
@@ -61,14 +62,14 @@ Record any_record() {
   record.claimed_at = any_time();
   record.lease_until = any_time();
   record.expires_at = any_time();
-  if (record.state == State::done) record.response = any_response();
-  if (record.state == State::object) {
-    Progress progress{.newest = *rc::gen::arbitrary<std::string>(),
-                      .stamp = *rc::gen::arbitrary<std::string>(),
-                      .event = *any_digest(),
-                      .fence = {.number = *rc::gen::arbitrary<std::uint64_t>(), .owner = 1},
-                      .company = *rc::gen::arbitrary<std::uint64_t>()};
-    record.progress = std::make_shared<const Progress>(std::move(progress));
+  if (record.state == Record::State::done) record.response = any_response();
+  if (record.state == Record::State::object) {
+    Record::Progress progress{.newest = *rc::gen::arbitrary<std::string>(),
+                              .stamp = *rc::gen::arbitrary<std::string>(),
+                              .event = *any_digest(),
+                              .fence = {.number = *rc::gen::arbitrary<std::uint64_t>(), .owner = 1},
+                              .company = *rc::gen::arbitrary<std::uint64_t>()};
+    record.progress = std::make_shared<const Record::Progress>(std::move(progress));
   }
   return record;
 }
@@ -96,7 +97,7 @@ TEST(Codec, GlanceAgreesWithDecode) {
 
 // The ends of the ranges are stored like any other number.
 TEST(Codec, RoundTripsTheLargestNumbers) {
-  Record record = example(State::running);
+  Record record = example(Record::State::running);
   record.fence = {.number = std::numeric_limits<std::uint64_t>::max(),
                   .owner = std::numeric_limits<std::uint64_t>::max()};
   record.claimed_at = Time{Millis{std::numeric_limits<std::int64_t>::min()}};
@@ -110,7 +111,7 @@ TEST(Codec, RoundTripsTheLargestNumbers) {
 // A tombstone stays one, and a response with an empty body does not become one.
 TEST(Codec, TellsATombstoneFromAnEmptyBody) {
   for (const bool kept : {false, true}) {
-    Record record = example(State::done);
+    Record record = example(Record::State::done);
     record.response = response_with("", kept);
     const Result<Record> read = decode(encode(record), record.key.id);
     ASSERT_TRUE(read.has_value());
@@ -121,8 +122,9 @@ TEST(Codec, TellsATombstoneFromAnEmptyBody) {
 
 // A large body that compresses well takes little room; a small one is stored as it is.
 TEST(Codec, CompressesLargeBodiesOnly) {
-  EXPECT_LT(encode(example(State::done, std::string(100'000, 'x'))).size(), 1000U);
-  EXPECT_NE(encode(example(State::done, std::string(1000, 'x'))).find(std::string(1000, 'x')), std::string::npos);
+  EXPECT_LT(encode(example(Record::State::done, std::string(100'000, 'x'))).size(), 1000U);
+  EXPECT_NE(encode(example(Record::State::done, std::string(1000, 'x'))).find(std::string(1000, 'x')),
+            std::string::npos);
 }
 
 std::string hex(std::string_view bytes) {
@@ -183,15 +185,16 @@ constexpr std::string_view golden_object =
 // clang-format on
 
 TEST(Codec, WritesVersionOneAsItAlwaysHas) {
-  EXPECT_EQ(hex(encode(example(State::running))), golden_running);
-  EXPECT_EQ(hex(encode(example(State::done))), golden_done);
-  EXPECT_EQ(hex(encode(example(State::object))), golden_object);
+  EXPECT_EQ(hex(encode(example(Record::State::running))), golden_running);
+  EXPECT_EQ(hex(encode(example(Record::State::done))), golden_done);
+  EXPECT_EQ(hex(encode(example(Record::State::object))), golden_object);
 }
 
 // What version 1 wrote is read today: the comparison above alone would let reader and writer drift together.
 TEST(Codec, ReadsVersionOneAsItAlwaysHas) {
-  const std::pair<State, std::string_view> written[] = {
-      {State::running, golden_running}, {State::done, golden_done}, {State::object, golden_object}};
+  const std::pair<Record::State, std::string_view> written[] = {{Record::State::running, golden_running},
+                                                                {Record::State::done, golden_done},
+                                                                {Record::State::object, golden_object}};
   for (const auto& [state, bytes] : written) {
     const Record record = example(state);
     const Result<Record> read = decode(unhex(bytes), record.key.id);

@@ -17,8 +17,9 @@ namespace {
 
 constexpr Time expiry{Millis{9'000'000}};
 constexpr Fence fence{.number = 4, .owner = 44};
-constexpr auto every_in_flight = std::array{InFlight::conflict, InFlight::wait};
-constexpr auto every_on_unknown = std::array{OnUnknown::hold, OnUnknown::retry, OnUnknown::probe};
+constexpr auto every_in_flight = std::array{Policy::InFlight::conflict, Policy::InFlight::wait};
+constexpr auto every_on_unknown =
+    std::array{Policy::OnUnknown::hold, Policy::OnUnknown::retry, Policy::OnUnknown::probe};
 
 Fingerprint fingerprint_of(std::uint8_t first) {
   Fingerprint fingerprint;
@@ -29,19 +30,19 @@ Fingerprint fingerprint_of(std::uint8_t first) {
 const Fingerprint mine = fingerprint_of(1);
 const Fingerprint other = fingerprint_of(2);
 
-Held held_as(State state, Millis lease_left = Millis{0}) {
+Held held_as(Record::State state, Millis lease_left = Millis{0}) {
   Held held;
   held.record.state = state;
   held.record.fence = fence;
   held.record.fingerprint = mine;
   held.record.expires_at = expiry;
   held.lease_left = lease_left;
-  if (state == State::done)
+  if (state == Record::State::done)
     held.record.response = std::make_shared<const Response>(Response{.status = 201, .fields = {}, .body = "kept"});
   return held;
 }
 
-Policy policy_of(InFlight in_flight, OnUnknown on_unknown) {
+Policy policy_of(Policy::InFlight in_flight, Policy::OnUnknown on_unknown) {
   Policy policy;
   policy.in_flight = in_flight;
   policy.on_unknown = on_unknown;
@@ -51,8 +52,8 @@ Policy policy_of(InFlight in_flight, OnUnknown on_unknown) {
 // Every policy there is, so that a row that does not depend on it is shown not to.
 template <class Check>
 void for_every_policy(Check&& check) {
-  for (const InFlight in_flight : every_in_flight) {
-    for (const OnUnknown on_unknown : every_on_unknown) check(policy_of(in_flight, on_unknown));
+  for (const Policy::InFlight in_flight : every_in_flight) {
+    for (const Policy::OnUnknown on_unknown : every_on_unknown) check(policy_of(in_flight, on_unknown));
   }
 }
 
@@ -74,7 +75,7 @@ TEST(Decision, RunsWhenGranted) {
 // A finished request is replayed to whoever sends it again, under every policy.
 TEST(Decision, ReplaysWhenDoneAndFingerprintMatches) {
   for_every_policy([](const Policy& policy) {
-    const Held held = held_as(State::done);
+    const Held held = held_as(Record::State::done);
     const Decision decision = decide(held, mine, policy);
     ASSERT_TRUE(std::holds_alternative<Replay>(decision));
     EXPECT_EQ(std::get<Replay>(decision).response, held.record.response);
@@ -85,12 +86,12 @@ TEST(Decision, ReplaysWhenDoneAndFingerprintMatches) {
 
 // A request that still runs is a conflict where the policy says so, whatever it says of unknown outcomes.
 TEST(Decision, RejectsInFlightWhenRunningUnderConflict) {
-  for (const OnUnknown on_unknown : every_on_unknown) {
+  for (const Policy::OnUnknown on_unknown : every_on_unknown) {
     const Decision decision =
-        decide(held_as(State::running, Millis{3'000}), mine, policy_of(InFlight::conflict, on_unknown));
+        decide(held_as(Record::State::running, Millis{3'000}), mine, policy_of(Policy::InFlight::conflict, on_unknown));
     expect_rejected(decision, ProblemType::in_flight);
     EXPECT_EQ(std::get<Reject>(decision).problem.status, 409);
-    EXPECT_EQ(std::get<Reject>(decision).problem.retry, Retry::same_key);
+    EXPECT_EQ(std::get<Reject>(decision).problem.retry, Problem::Retry::same_key);
   }
 }
 
@@ -113,9 +114,9 @@ TEST(Decision, AdvisesARetryByHowLongTheAttemptHasRun) {
                           {Millis{9'000}, Millis{2'500}, Millis{2'500}},
                           {Millis{9'000}, Millis{6'000}, Millis{5'000}}};
   for (const auto& [running_for, lease_left, expected] : rows) {
-    Held held = held_as(State::running, lease_left);
+    Held held = held_as(Record::State::running, lease_left);
     held.record.lease_until = held.record.claimed_at + running_for + lease_left;
-    const Decision decision = decide(held, mine, policy_of(InFlight::conflict, OnUnknown::hold));
+    const Decision decision = decide(held, mine, policy_of(Policy::InFlight::conflict, Policy::OnUnknown::hold));
     expect_rejected(decision, ProblemType::in_flight);
     EXPECT_EQ(std::get<Reject>(decision).retry_after, expected) << running_for.count() << ' ' << lease_left.count();
   }
@@ -123,9 +124,9 @@ TEST(Decision, AdvisesARetryByHowLongTheAttemptHasRun) {
 
 // A request that still runs is waited for where the policy says so, no longer than its holder can live.
 TEST(Decision, WaitsWhenRunningUnderWait) {
-  for (const OnUnknown on_unknown : every_on_unknown) {
+  for (const Policy::OnUnknown on_unknown : every_on_unknown) {
     const Decision decision =
-        decide(held_as(State::running, Millis{3'000}), mine, policy_of(InFlight::wait, on_unknown));
+        decide(held_as(Record::State::running, Millis{3'000}), mine, policy_of(Policy::InFlight::wait, on_unknown));
     ASSERT_TRUE(std::holds_alternative<Wait>(decision));
     EXPECT_EQ(std::get<Wait>(decision).lease_left, Millis{3'000});
   }
@@ -133,30 +134,33 @@ TEST(Decision, WaitsWhenRunningUnderWait) {
 
 // Under hold an unknown outcome is told and never retried: there is no point in coming back by oneself.
 TEST(Decision, RejectsOutcomeUnknownForGoodUnderHold) {
-  for (const InFlight in_flight : every_in_flight) {
-    const Decision decision = decide(held_as(State::unknown), mine, policy_of(in_flight, OnUnknown::hold));
+  for (const Policy::InFlight in_flight : every_in_flight) {
+    const Decision decision =
+        decide(held_as(Record::State::unknown), mine, policy_of(in_flight, Policy::OnUnknown::hold));
     expect_rejected(decision, ProblemType::outcome_unknown);
     EXPECT_EQ(std::get<Reject>(decision).problem.status, 409);
-    EXPECT_EQ(std::get<Reject>(decision).problem.retry, Retry::never);
+    EXPECT_EQ(std::get<Reject>(decision).problem.retry, Problem::Retry::never);
     EXPECT_EQ(std::get<Reject>(decision).retry_after, Millis{0});
   }
 }
 
 // Under retry an unknown outcome that stood is told with the advice to come back: the next claim may take it over.
 TEST(Decision, RejectsOutcomeUnknownForNowUnderRetry) {
-  for (const InFlight in_flight : every_in_flight) {
-    const Decision decision = decide(held_as(State::unknown), mine, policy_of(in_flight, OnUnknown::retry));
+  for (const Policy::InFlight in_flight : every_in_flight) {
+    const Decision decision =
+        decide(held_as(Record::State::unknown), mine, policy_of(in_flight, Policy::OnUnknown::retry));
     expect_rejected(decision, ProblemType::outcome_unknown);
     EXPECT_EQ(std::get<Reject>(decision).problem.status, 409);
-    EXPECT_EQ(std::get<Reject>(decision).problem.retry, Retry::same_key);
+    EXPECT_EQ(std::get<Reject>(decision).problem.retry, Problem::Retry::same_key);
     EXPECT_GE(std::get<Reject>(decision).retry_after, Millis{1'000});
   }
 }
 
 // Under probe an unknown outcome is asked about, and the question names the attempt that it is about.
 TEST(Decision, AsksWhenUnknownUnderProbe) {
-  for (const InFlight in_flight : every_in_flight) {
-    const Decision decision = decide(held_as(State::unknown), mine, policy_of(in_flight, OnUnknown::probe));
+  for (const Policy::InFlight in_flight : every_in_flight) {
+    const Decision decision =
+        decide(held_as(Record::State::unknown), mine, policy_of(in_flight, Policy::OnUnknown::probe));
     ASSERT_TRUE(std::holds_alternative<Ask>(decision));
     EXPECT_EQ(std::get<Ask>(decision).fence, fence);
   }
@@ -165,12 +169,12 @@ TEST(Decision, AsksWhenUnknownUnderProbe) {
 // Another request under a used key is refused before anything else is looked at: it neither replays, waits nor asks
 // (G4).
 TEST(Decision, RejectsKeyReusedBeforeEverythingElse) {
-  for (const State state : {State::done, State::running, State::unknown}) {
+  for (const Record::State state : {Record::State::done, Record::State::running, Record::State::unknown}) {
     for_every_policy([&](const Policy& policy) {
       const Decision decision = decide(held_as(state, Millis{3'000}), other, policy);
       expect_rejected(decision, ProblemType::key_reused);
       EXPECT_EQ(std::get<Reject>(decision).problem.status, 422);
-      EXPECT_EQ(std::get<Reject>(decision).problem.retry, Retry::new_key);
+      EXPECT_EQ(std::get<Reject>(decision).problem.retry, Problem::Retry::new_key);
       EXPECT_EQ(std::get<Reject>(decision).retry_after, Millis{0});
     });
   }
@@ -181,13 +185,13 @@ TEST(Decision, ComparesEveryByteOfTheFingerprint) {
   for (std::size_t at = 0; at < mine.digest.size(); ++at) {
     Fingerprint nearly = mine;
     nearly.digest[at] ^= 0x80U;
-    expect_rejected(decide(held_as(State::done), nearly, {}), ProblemType::key_reused);
+    expect_rejected(decide(held_as(Record::State::done), nearly, {}), ProblemType::key_reused);
   }
 }
 
 // A store that reports a released record breaks its contract; going on would be guessing.
 TEST(DecisionDeathTest, StopsWhenAReleasedRecordIsReported) {
-  EXPECT_DEATH((void)decide(held_as(State::released), mine, {}), "released record holds no key");
+  EXPECT_DEATH((void)decide(held_as(Record::State::released), mine, {}), "released record holds no key");
 }
 
 // Only retry lets the store take a claim of unknown outcome over; lease, ttl and owner are passed on as they are.
@@ -201,7 +205,8 @@ TEST(TermsOfPolicy, TakeOverOnlyUnderRetry) {
     EXPECT_EQ(terms.ttl, Millis{456});
     EXPECT_EQ(terms.owner, 789U);
     EXPECT_EQ(terms.only_over, std::nullopt);
-    EXPECT_EQ(terms.lapsed, policy.on_unknown == OnUnknown::retry ? Lapsed::taken_over : Lapsed::stands);
+    EXPECT_EQ(terms.lapsed,
+              policy.on_unknown == Policy::OnUnknown::retry ? Terms::Lapsed::taken_over : Terms::Lapsed::stands);
   });
 }
 

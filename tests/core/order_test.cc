@@ -23,7 +23,7 @@ Order order(std::string stamp, std::uint64_t company = 0) {
 
 Record grant() {
   return {.key = key_of(1),
-          .state = State::running,
+          .state = Record::State::running,
           .fence = {.number = 1, .owner = 5},
           .fingerprint = {},
           .claimed_at = now,
@@ -34,22 +34,22 @@ Record grant() {
 
 // An object that has come to `newest`, whose last grant was of key 2 with stamp "5".
 Record object(std::string newest) {
-  Progress progress{.newest = std::move(newest), .stamp = "5", .fence = latest_fence, .company = 77};
+  Record::Progress progress{.newest = std::move(newest), .stamp = "5", .fence = latest_fence, .company = 77};
   progress.event = key_of(2).id;
   Record record = grant();
   record.key = key_of(9);
-  record.state = State::object;
+  record.state = Record::State::object;
   record.fence = {};
-  record.progress = std::make_shared<const Progress>(std::move(progress));
+  record.progress = std::make_shared<const Record::Progress>(std::move(progress));
   return record;
 }
 
-Record latest(State state) {
+Record latest(Record::State state) {
   Record record = grant();
   record.key = key_of(2);
   record.state = state;
   record.fence = latest_fence;
-  if (state == State::done) record.response = answer("done");
+  if (state == Record::State::done) record.response = answer("done");
   return record;
 }
 
@@ -63,9 +63,9 @@ TEST(OrderStep, TheFirstEventHasItsTurn) {
   const OrderStep step = step_order(nullptr, nullptr, order("3"), grant(), now);
   ASSERT_EQ(verdict(step), "turn");
   EXPECT_EQ(step.mark->key, key_of(9));
-  EXPECT_EQ(step.mark->state, State::object);
+  EXPECT_EQ(step.mark->state, Record::State::object);
   EXPECT_EQ(step.mark->expires_at, grant().expires_at);
-  const Progress& progress = *step.mark->progress;
+  const Record::Progress& progress = *step.mark->progress;
   EXPECT_EQ(progress.newest, "");
   EXPECT_EQ(progress.stamp, "3");
   EXPECT_EQ(progress.event, key_of(1).id);
@@ -80,16 +80,16 @@ TEST(OrderStep, TheLastEventDecides) {
     const char* older;  // what "4" is told
     const char* equal;  // what "5" is told
   };
-  Record lapsed = latest(State::running);
+  Record lapsed = latest(Record::State::running);
   lapsed.lease_until = now;
-  Record expired = latest(State::done);
+  Record expired = latest(Record::State::done);
   expired.expires_at = now;
-  Record another = latest(State::done);
+  Record another = latest(Record::State::done);
   another.fence.owner = 78;
-  const Case cases[] = {{latest(State::done), "superseded", "turn"},
-                        {latest(State::running), "busy", "busy"},
-                        {latest(State::unknown), "turn", "turn"},
-                        {latest(State::released), "turn", "turn"},
+  const Case cases[] = {{latest(Record::State::done), "superseded", "turn"},
+                        {latest(Record::State::running), "busy", "busy"},
+                        {latest(Record::State::unknown), "turn", "turn"},
+                        {latest(Record::State::released), "turn", "turn"},
                         {lapsed, "turn", "turn"},
                         {expired, "turn", "turn"},
                         {another, "turn", "turn"},
@@ -105,11 +105,12 @@ TEST(OrderStep, TheLastEventDecides) {
 // A mark that was reached before counts, whatever the last event has come to; it comes before "busy", and never falls.
 TEST(OrderStep, AReachedMarkCounts) {
   const Record mark = object("8");
-  for (const State state : {State::done, State::running, State::unknown, State::released}) {
+  for (const Record::State state :
+       {Record::State::done, Record::State::running, Record::State::unknown, Record::State::released}) {
     const Record last = latest(state);
     EXPECT_EQ(verdict(step_order(&mark, &last, order("7"), grant(), now)), "superseded");
   }
-  const Record done = latest(State::done);
+  const Record done = latest(Record::State::done);
   const OrderStep step = step_order(&mark, &done, order("8"), grant(), now);
   ASSERT_EQ(verdict(step), "turn");
   EXPECT_EQ(step.mark->progress->newest, "8") << "the last event was older than the mark";
@@ -122,7 +123,7 @@ TEST(OrderStep, AnExpiredMarkCountsNoMore) {
   EXPECT_EQ(verdict(step_order(&mark, nullptr, order("7"), grant(), now)), "superseded");
   mark.expires_at = now;
   EXPECT_EQ(verdict(step_order(&mark, nullptr, order("7"), grant(), now)), "turn");
-  const Record running = latest(State::running);
+  const Record running = latest(Record::State::running);
   EXPECT_EQ(verdict(step_order(&mark, &running, order("7"), grant(), now)), "busy");
 }
 
@@ -136,7 +137,7 @@ TEST(OrderStep, AnObjectLivesAsLongAsItsLongestEvent) {
 // Events of one company run beside each other; the newest of them is what the object comes to.
 TEST(OrderStep, ACompanyRunsTogether) {
   const Record mark = object("1");
-  const Record running = latest(State::running);
+  const Record running = latest(Record::State::running);
   for (const char* stamp : {"3", "7"}) {
     const OrderStep step = step_order(&mark, &running, order(stamp, 77), grant(), now);
     ASSERT_EQ(verdict(step), "turn");

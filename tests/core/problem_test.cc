@@ -20,26 +20,26 @@ struct Row {
   ProblemType type;
   std::uint16_t status;
   std::string_view slug;
-  Retry retry;
+  Problem::Retry retry;
   std::string_view advice;
 };
 
 // clang-format off
 constexpr Row contract[] = {
-    {ProblemType::key_missing,          400, "key-missing",          Retry::new_key,  "new-key"},
-    {ProblemType::key_invalid,          400, "key-invalid",          Retry::new_key,  "new-key"},
-    {ProblemType::scope_missing,        401, "scope-missing",        Retry::never,    "never"},
-    {ProblemType::signature_invalid,    401, "signature-invalid",    Retry::never,    "never"},
-    {ProblemType::in_flight,            409, "in-flight",            Retry::same_key, "same-key"},
-    {ProblemType::outcome_unknown,      409, "outcome-unknown",      Retry::never,    "never"},
-    {ProblemType::body_too_large,       413, "body-too-large",       Retry::never,    "never"},
-    {ProblemType::key_reused,           422, "key-reused",           Retry::new_key,  "new-key"},
-    {ProblemType::rate_limited,         429, "rate-limited",         Retry::same_key, "same-key"},
-    {ProblemType::quota_exceeded,       429, "quota-exceeded",       Retry::same_key, "same-key"},
-    {ProblemType::upstream_unreachable, 502, "upstream-unreachable", Retry::same_key, "same-key"},
-    {ProblemType::store_unavailable,    503, "store-unavailable",    Retry::same_key, "same-key"},
-    {ProblemType::record_corrupt,       500, "record-corrupt",       Retry::never,    "never"},
-    {ProblemType::no_route,             404, "no-route",             Retry::never,    "never"},
+    {ProblemType::key_missing,          400, "key-missing",          Problem::Retry::new_key,  "new-key"},
+    {ProblemType::key_invalid,          400, "key-invalid",          Problem::Retry::new_key,  "new-key"},
+    {ProblemType::scope_missing,        401, "scope-missing",        Problem::Retry::never,    "never"},
+    {ProblemType::signature_invalid,    401, "signature-invalid",    Problem::Retry::never,    "never"},
+    {ProblemType::in_flight,            409, "in-flight",            Problem::Retry::same_key, "same-key"},
+    {ProblemType::outcome_unknown,      409, "outcome-unknown",      Problem::Retry::never,    "never"},
+    {ProblemType::body_too_large,       413, "body-too-large",       Problem::Retry::never,    "never"},
+    {ProblemType::key_reused,           422, "key-reused",           Problem::Retry::new_key,  "new-key"},
+    {ProblemType::rate_limited,         429, "rate-limited",         Problem::Retry::same_key, "same-key"},
+    {ProblemType::quota_exceeded,       429, "quota-exceeded",       Problem::Retry::same_key, "same-key"},
+    {ProblemType::upstream_unreachable, 502, "upstream-unreachable", Problem::Retry::same_key, "same-key"},
+    {ProblemType::store_unavailable,    503, "store-unavailable",    Problem::Retry::same_key, "same-key"},
+    {ProblemType::record_corrupt,       500, "record-corrupt",       Problem::Retry::never,    "never"},
+    {ProblemType::no_route,             404, "no-route",             Problem::Retry::never,    "never"},
 };
 // clang-format on
 
@@ -63,33 +63,33 @@ class ProblemContract : public testing::TestWithParam<Row> {};
 // The status, the end of the type's URN and the advice are those of the contract.
 TEST_P(ProblemContract, HasTheStatusSlugAndAdviceOfTheContract) {
   const Row& row = GetParam();
-  const Problem problem = semel::problem(row.type);
+  const Problem problem = Problem::of(row.type);
   EXPECT_EQ(problem.type, row.type);
   EXPECT_EQ(problem.status, row.status);
   EXPECT_EQ(problem.retry, row.retry);
-  EXPECT_EQ(slug(row.type), row.slug);
-  EXPECT_EQ(name(problem.retry), row.advice);
+  EXPECT_EQ(Problem::of(row.type).slug(), row.slug);
+  EXPECT_EQ(Problem::name(problem.retry), row.advice);
 }
 
 // The words are there, on one line, and say nothing that a JSON string or a header could not carry.
 TEST_P(ProblemContract, HasWordsOnOneLine) {
-  const Problem problem = semel::problem(GetParam().type);
-  for (const std::string_view words : {title(problem.type), detail(problem)}) {
+  const Problem problem = Problem::of(GetParam().type);
+  for (const std::string_view words : {problem.title(), problem.detail()}) {
     EXPECT_FALSE(words.empty());
     for (const char c : words) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << words;
   }
-  EXPECT_LE(title(problem.type).size(), 60U);
-  EXPECT_EQ(detail(problem).back(), '.');
+  EXPECT_LE(problem.title().size(), 60U);
+  EXPECT_EQ(problem.detail().back(), '.');
 }
 
 // What the words advise is what `retry` advises: "same key" is written where the same key is to be used.
 TEST_P(ProblemContract, AdvisesInWordsWhatRetrySays) {
-  const Problem problem = semel::problem(GetParam().type);
-  const bool says_same_key = detail(problem).find("same key") != std::string_view::npos;
-  EXPECT_EQ(says_same_key, problem.retry == Retry::same_key) << detail(problem);
-  const bool says_fresh = detail(problem).find("fresh") != std::string_view::npos ||
-                          detail(problem).find("Send one key") != std::string_view::npos;
-  EXPECT_EQ(says_fresh, problem.retry == Retry::new_key) << detail(problem);
+  const Problem problem = Problem::of(GetParam().type);
+  const bool says_same_key = problem.detail().find("same key") != std::string_view::npos;
+  EXPECT_EQ(says_same_key, problem.retry == Problem::Retry::same_key) << problem.detail();
+  const bool says_fresh = problem.detail().find("fresh") != std::string_view::npos ||
+                          problem.detail().find("Send one key") != std::string_view::npos;
+  EXPECT_EQ(says_fresh, problem.retry == Problem::Retry::new_key) << problem.detail();
 }
 
 INSTANTIATE_TEST_SUITE_P(Contract, ProblemContract, testing::ValuesIn(contract), row_name);
@@ -99,8 +99,8 @@ TEST(Problem, SlugsAndTitlesAreUnique) {
   std::set<std::string_view> slugs;
   std::set<std::string_view> titles;
   for (const Row& row : contract) {
-    slugs.insert(slug(row.type));
-    titles.insert(title(row.type));
+    slugs.insert(Problem::of(row.type).slug());
+    titles.insert(Problem::of(row.type).title());
   }
   EXPECT_EQ(slugs.size(), std::size(contract));
   EXPECT_EQ(titles.size(), std::size(contract));
@@ -111,15 +111,15 @@ TEST(Problem, EveryTypeHasItsRow) {
   for (std::size_t i = 0; i < std::size(contract); ++i) {
     EXPECT_EQ(static_cast<std::size_t>(contract[i].type), i);
   }
-  EXPECT_DEATH((void)slug(static_cast<ProblemType>(std::size(contract))), "every problem type has its row");
+  EXPECT_DEATH((void)Problem::of(static_cast<ProblemType>(std::size(contract))), "every problem type has its row");
 }
 
 // An unknown outcome that will be settled tells its caller to come back; one that is held tells it not to.
 TEST(Problem, OutcomeUnknownSpeaksByItsAdvice) {
-  Problem problem = semel::problem(ProblemType::outcome_unknown);
-  const std::string held(detail(problem));
-  problem.retry = Retry::same_key;
-  const std::string retried(detail(problem));
+  Problem problem = Problem::of(ProblemType::outcome_unknown);
+  const std::string held(problem.detail());
+  problem.retry = Problem::Retry::same_key;
+  const std::string retried(problem.detail());
   EXPECT_NE(held, retried);
   EXPECT_NE(retried.find("same key"), std::string::npos);
   EXPECT_EQ(held.find("Retry-After"), std::string::npos);
@@ -131,7 +131,7 @@ TEST(Problem, DefaultFailsClosed) {
   const Problem problem;
   EXPECT_EQ(problem.type, ProblemType::store_unavailable);
   EXPECT_EQ(problem.status, 503);
-  EXPECT_EQ(problem.retry, Retry::same_key);
+  EXPECT_EQ(problem.retry, Problem::Retry::same_key);
 }
 
 }  // namespace

@@ -59,19 +59,19 @@ inline SharedResponse answer(std::string body) {
       Response{.status = 201, .fields = {{"Location", "/1"}}, .body = std::move(body), .body_kept = true});
 }
 
-inline State state_of(Stored stored) {
+inline Record::State state_of(Stored stored) {
   switch (stored) {
     case Stored::done:
     case Stored::expired_done:
-      return State::done;
+      return Record::State::done;
     case Stored::unknown:
     case Stored::expired_unknown:
-      return State::unknown;
+      return Record::State::unknown;
     case Stored::released:
     case Stored::expired_released:
-      return State::released;
+      return Record::State::released;
     default:
-      return State::running;
+      return Record::State::running;
   }
 }
 
@@ -87,11 +87,11 @@ inline std::optional<Record> record_of(Stored stored) {
                 .lease_until = lease_over ? now : now + Millis{30},
                 .expires_at = past_expiry ? now : now + Millis{70},
                 .response = nullptr};
-  if (record.state == State::done) record.response = answer("kept");
+  if (record.state == Record::State::done) record.response = answer("kept");
   return record;
 }
 
-inline Terms terms(Lapsed lapsed = Lapsed::stands, std::uint64_t owner = holder + 1) {
+inline Terms terms(Terms::Lapsed lapsed = Terms::Lapsed::stands, std::uint64_t owner = holder + 1) {
   Terms terms;
   terms.lease = Millis{40};
   terms.ttl = Millis{90};

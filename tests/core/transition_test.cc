@@ -24,7 +24,7 @@ enum class Expect : std::uint8_t { first_fence, next_fence, own_fence, held_runn
 
 struct ClaimRow {
   Stored stored;
-  Lapsed lapsed;
+  Terms::Lapsed lapsed;
   std::uint64_t owner;
   Expect expect;
 };
@@ -54,16 +54,16 @@ std::vector<ClaimRow> claim_rows() {
   // clang-format on
   std::vector<ClaimRow> rows;
   for (const Line& line : lines) {
-    rows.push_back({line.stored, Lapsed::stands, holder, line.stands_own});
-    rows.push_back({line.stored, Lapsed::stands, holder + 1, line.stands_other});
-    rows.push_back({line.stored, Lapsed::taken_over, holder, line.taken_own});
-    rows.push_back({line.stored, Lapsed::taken_over, holder + 1, line.taken_other});
+    rows.push_back({line.stored, Terms::Lapsed::stands, holder, line.stands_own});
+    rows.push_back({line.stored, Terms::Lapsed::stands, holder + 1, line.stands_other});
+    rows.push_back({line.stored, Terms::Lapsed::taken_over, holder, line.taken_own});
+    rows.push_back({line.stored, Terms::Lapsed::taken_over, holder + 1, line.taken_other});
   }
   return rows;
 }
 
 std::string row_name(const testing::TestParamInfo<ClaimRow>& info) {
-  return std::string(name(info.param.stored)) + (info.param.lapsed == Lapsed::stands ? "Stands" : "TakenOver") +
+  return std::string(name(info.param.stored)) + (info.param.lapsed == Terms::Lapsed::stands ? "Stands" : "TakenOver") +
          (info.param.owner == holder ? "SameOwner" : "OtherOwner");
 }
 
@@ -87,7 +87,7 @@ TEST_P(ClaimTable, AnswersAsTheTableSays) {
     EXPECT_EQ(std::get<Granted>(step.answer).fence, fence);
     EXPECT_EQ(std::get<Granted>(step.answer).expires_at, now + asked.ttl);
     const Record fresh{.key = key_of(1),
-                       .state = State::running,
+                       .state = Record::State::running,
                        .fence = fence,
                        .fingerprint = fingerprint_of(9),
                        .claimed_at = now,
@@ -107,7 +107,7 @@ TEST_P(ClaimTable, AnswersAsTheTableSays) {
   ASSERT_TRUE(std::holds_alternative<Held>(step.answer));
   const Held& held = std::get<Held>(step.answer);
   Record reported = *stored;  // as it is stored, but for a lapsed claim, which is told as unknown
-  if (row.expect == Expect::held_unknown) reported.state = State::unknown;
+  if (row.expect == Expect::held_unknown) reported.state = Record::State::unknown;
   EXPECT_EQ(held.record, reported);
   EXPECT_EQ(held.lease_left, row.expect == Expect::held_running ? stored->lease_until - now : Millis{0});
 }
@@ -118,14 +118,14 @@ INSTANTIATE_TEST_SUITE_P(Claim, ClaimTable, testing::ValuesIn(claim_rows()), row
 TEST(ClaimByAnotherRequest, TakesOverNothing) {
   for (const Stored kind : {Stored::lapsed, Stored::unknown}) {
     const Record stored = *record_of(kind);
-    const ClaimStep step = step_claim(&stored, stored.key, fingerprint_of(5), terms(Lapsed::taken_over), now);
+    const ClaimStep step = step_claim(&stored, stored.key, fingerprint_of(5), terms(Terms::Lapsed::taken_over), now);
     ASSERT_TRUE(std::holds_alternative<Held>(step.answer)) << name(kind);
     EXPECT_EQ(std::get<Held>(step.answer).record.fingerprint, stored.fingerprint);
     EXPECT_FALSE(step.store.has_value());
   }
   for (const Stored kind : {Stored::released, Stored::expired_lapsed, Stored::expired_unknown}) {
     const Record stored = *record_of(kind);
-    const ClaimStep step = step_claim(&stored, stored.key, fingerprint_of(5), terms(Lapsed::taken_over), now);
+    const ClaimStep step = step_claim(&stored, stored.key, fingerprint_of(5), terms(Terms::Lapsed::taken_over), now);
     EXPECT_TRUE(std::holds_alternative<Granted>(step.answer)) << name(kind);
   }
 }
@@ -134,7 +134,7 @@ TEST(ClaimByAnotherRequest, TakesOverNothing) {
 TEST(ClaimAfterProbe, TakesOverOnlyTheAttemptThatWasProbed) {
   for (const Stored kind : {Stored::lapsed, Stored::unknown}) {
     const Record stored = *record_of(kind);
-    Terms probed = terms(Lapsed::taken_over);
+    Terms probed = terms(Terms::Lapsed::taken_over);
     probed.only_over = held_fence;
     const ClaimStep same = step_claim(&stored, stored.key, stored.fingerprint, probed, now);
     ASSERT_TRUE(std::holds_alternative<Granted>(same.answer)) << name(kind);
@@ -145,7 +145,7 @@ TEST(ClaimAfterProbe, TakesOverOnlyTheAttemptThatWasProbed) {
       probed.only_over = other;
       const ClaimStep later = step_claim(&stored, stored.key, stored.fingerprint, probed, now);
       ASSERT_TRUE(std::holds_alternative<Held>(later.answer)) << name(kind);
-      EXPECT_EQ(std::get<Held>(later.answer).record.state, State::unknown);
+      EXPECT_EQ(std::get<Held>(later.answer).record.state, Record::State::unknown);
       EXPECT_FALSE(later.store.has_value());
     }
   }
@@ -153,7 +153,7 @@ TEST(ClaimAfterProbe, TakesOverOnlyTheAttemptThatWasProbed) {
 
 // A key that is free needs nobody's leave: what was probed no longer matters.
 TEST(ClaimAfterProbe, TakesAFreeKeyWhateverWasProbed) {
-  Terms probed = terms(Lapsed::taken_over);
+  Terms probed = terms(Terms::Lapsed::taken_over);
   probed.only_over = Fence{.number = 1, .owner = 1};
   for (const Stored kind : {Stored::absent, Stored::released, Stored::expired_unknown}) {
     const std::optional<Record> stored = record_of(kind);
@@ -269,10 +269,10 @@ TEST_P(HolderTable, ActsAsTheTableSays) {
   }
   Record expected = *stored;  // expires_at above all stays as the claim fixed it
   if (row.call == Call::renew) expected.lease_until = now + Millis{55};
-  if (row.call == Call::release) expected.state = State::released;
-  if (row.call == Call::complete_unknown) expected.state = State::unknown;
+  if (row.call == Call::release) expected.state = Record::State::released;
+  if (row.call == Call::complete_unknown) expected.state = Record::State::unknown;
   if (row.call == Call::complete) {
-    expected.state = State::done;
+    expected.state = Record::State::done;
     expected.response = answer("new");
   }
   EXPECT_EQ(*step, expected);

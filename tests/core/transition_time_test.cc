@@ -17,7 +17,7 @@ Record running_until(Time lease_until, Time expires_at) {
   return record;
 }
 
-bool granted(const Record& stored, Time at, Lapsed lapsed = Lapsed::stands) {
+bool granted(const Record& stored, Time at, Terms::Lapsed lapsed = Terms::Lapsed::stands) {
   const ClaimStep step = step_claim(&stored, stored.key, stored.fingerprint, terms(lapsed), at);
   return std::holds_alternative<Granted>(step.answer);
 }
@@ -25,15 +25,15 @@ bool granted(const Record& stored, Time at, Lapsed lapsed = Lapsed::stands) {
 // The lease is alive until the millisecond before lease_until and over from lease_until on.
 TEST(TransitionTime, ClaimLapsesAtLeaseUntilExactly) {
   const Record stored = running_until(now, now + Millis{1'000});
-  EXPECT_FALSE(granted(stored, now - tick, Lapsed::taken_over));
-  EXPECT_TRUE(granted(stored, now, Lapsed::taken_over));
-  EXPECT_TRUE(granted(stored, now + tick, Lapsed::taken_over));
+  EXPECT_FALSE(granted(stored, now - tick, Terms::Lapsed::taken_over));
+  EXPECT_TRUE(granted(stored, now, Terms::Lapsed::taken_over));
+  EXPECT_TRUE(granted(stored, now + tick, Terms::Lapsed::taken_over));
 
   const ClaimStep before = step_claim(&stored, stored.key, stored.fingerprint, terms(), now - tick);
-  EXPECT_EQ(std::get<Held>(before.answer).record.state, State::running);
+  EXPECT_EQ(std::get<Held>(before.answer).record.state, Record::State::running);
   EXPECT_EQ(std::get<Held>(before.answer).lease_left, tick);
   const ClaimStep at = step_claim(&stored, stored.key, stored.fingerprint, terms(), now);
-  EXPECT_EQ(std::get<Held>(at.answer).record.state, State::unknown);
+  EXPECT_EQ(std::get<Held>(at.answer).record.state, Record::State::unknown);
   EXPECT_EQ(std::get<Held>(at.answer).lease_left, Millis{0});
 }
 
@@ -79,7 +79,7 @@ TEST(TransitionTime, LiveLeaseOutlivesExpiry) {
   const Record stored = running_until(now, now - Millis{50});
   EXPECT_FALSE(expired(stored, now - Millis{50}));
   EXPECT_FALSE(expired(stored, now - tick));
-  EXPECT_FALSE(granted(stored, now - tick, Lapsed::taken_over));
+  EXPECT_FALSE(granted(stored, now - tick, Terms::Lapsed::taken_over));
   EXPECT_TRUE(expired(stored, now));
   EXPECT_TRUE(granted(stored, now));
 }

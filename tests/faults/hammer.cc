@@ -82,7 +82,7 @@ Task<void> work(Hammer* hammer) {
     const Fingerprint fingerprint;
     Terms terms;
     terms.owner = hammer->pick() | 1U;
-    terms.lapsed = taken_over(number) ? Lapsed::taken_over : Lapsed::stands;
+    terms.lapsed = taken_over(number) ? Terms::Lapsed::taken_over : Terms::Lapsed::stands;
     terms.lease = taken_over(number) ? short_lease : long_lease;
     tell("try", static_cast<char>(Op::claim), number, {.number = 0, .owner = terms.owner});
     const Result<Claim> claimed = co_await hammer->store.claim(key_of(number), fingerprint, terms);

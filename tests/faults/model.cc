@@ -14,30 +14,30 @@ std::string text(Fence fence) {
   return std::to_string(fence.number) + "/" + std::to_string(fence.owner % 10'000);
 }
 
-State state_of(char op) {
+Record::State state_of(char op) {
   switch (static_cast<Op>(op)) {
     case Op::complete:
-      return State::done;
+      return Record::State::done;
     case Op::unknown:
-      return State::unknown;
+      return Record::State::unknown;
     case Op::release:
-      return State::released;
+      return Record::State::released;
     case Op::claim:
       break;
   }
-  return State::running;
+  return Record::State::running;
 }
 
-char op_of(State state) {
+char op_of(Record::State state) {
   switch (state) {
-    case State::done:
+    case Record::State::done:
       return static_cast<char>(Op::complete);
-    case State::unknown:
+    case Record::State::unknown:
       return static_cast<char>(Op::unknown);
-    case State::released:
+    case Record::State::released:
       return static_cast<char>(Op::release);
-    case State::running:
-    case State::object:  // of ordered claims, which are not made here
+    case Record::State::running:
+    case Record::State::object:  // of ordered claims, which are not made here
       break;
   }
   return static_cast<char>(Op::claim);
@@ -66,7 +66,7 @@ void Model::hear(const std::string& line) {
   if (!in) return violation(key, "a line that cannot be read: " + line);
   next_key_ = std::max(next_key_, key + 1);
   touched_.insert(key);
-  if (what == "held") return hear_held(key, static_cast<State>(detail - '0'), fence);
+  if (what == "held") return hear_held(key, static_cast<Record::State>(detail - '0'), fence);
   History& history = keys_[key];
   const bool claim = detail == static_cast<char>(Op::claim);
   if (what == "try") {
@@ -95,11 +95,12 @@ void Model::hear_granted(std::uint64_t key, Fence fence) {
   history.ended.reset();
 }
 
-void Model::hear_held(std::uint64_t key, State state, Fence fence) {
+void Model::hear_held(std::uint64_t key, Record::State state, Fence fence) {
   const History& history = keys_[key];
   if (fence.number < history.granted.number) violation(key, "held by a fence of the past: " + text(fence));
   const bool done = history.ended == static_cast<char>(Op::complete);
-  if (done && (state != State::done || fence != history.granted)) violation(key, "was done and is held otherwise");
+  if (done && (state != Record::State::done || fence != history.granted))
+    violation(key, "was done and is held otherwise");
 }
 
 void Model::check(std::uint64_t key, const std::optional<Record>& stored) {
@@ -115,19 +116,19 @@ void Model::check(std::uint64_t key, const std::optional<Record>& stored) {
     violation(key, "lost: " + text(granted) + " was acknowledged, " + text(fence) + " is stored");
   }
   const bool same = fence == granted;
-  if (history.ended == static_cast<char>(Op::complete) && (!same || stored->state != State::done)) {
+  if (history.ended == static_cast<char>(Op::complete) && (!same || stored->state != Record::State::done)) {
     violation(key, "lost: the completion of " + text(granted) + " was acknowledged");
   }
   if (same && history.ended && stored->state != state_of(*history.ended)) {
     violation(key, std::string("lost: the end '") + *history.ended + "' of " + text(granted) + " was acknowledged");
   }
-  if (stored->state != State::running && !tried(history, op_of(stored->state), fence)) {
+  if (stored->state != Record::State::running && !tried(history, op_of(stored->state), fence)) {
     violation(key, "ended though nobody tried: " + text(fence));
   }
   if (!same && !taken_over(key) && granted.number > 0 && !tried(history, static_cast<char>(Op::release), granted)) {
     violation(key, "two winners: " + text(granted) + " and " + text(fence));
   }
-  if (stored->state == State::done && *stored->response != *response_of(key, fence)) {
+  if (stored->state == Record::State::done && *stored->response != *response_of(key, fence)) {
     violation(key, "the stored response is not the one that was given: " + text(fence));
   }
 }

@@ -54,7 +54,7 @@ class Model {
   };
 
   void hear_granted(std::uint64_t key, Fence fence);
-  void hear_held(std::uint64_t key, State state, Fence fence);
+  void hear_held(std::uint64_t key, Record::State state, Fence fence);
   [[nodiscard]] static bool tried(const History& history, char op, Fence fence);
   void violation(std::uint64_t key, const std::string& what);
 

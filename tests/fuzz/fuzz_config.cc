@@ -48,7 +48,7 @@ void check_config(const semel::Config& config) {
     semel::check(route.upstream < config.upstreams.size(), "a route's upstream exists");
     semel::check(route.policy.lease <= route.policy.ttl, "a lease ends before its key");
     semel::check(!route.methods.empty() && !route.path.text.empty(), "a route is complete");
-    semel::check(route.policy.on_unknown != semel::OnUnknown::probe || route.probe, "a probe has a target");
+    semel::check(route.policy.on_unknown != semel::Policy::OnUnknown::probe || route.probe, "a probe has a target");
   }
   for (const semel::Webhook& webhook : config.webhooks) {
     semel::check(webhook.upstream < config.upstreams.size(), "a webhook's upstream exists");

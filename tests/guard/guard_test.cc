@@ -29,7 +29,7 @@ std::string field(const Response& response, const std::string& name) {
 
 class GuardTest : public testing::Test {
  protected:
-  static Guard guard(const GuardRules& rules = {}) {
+  static Guard guard(const Guard::Rules& rules = {}) {
     auto made = Guard::make(rules);
     if (!made) throw std::runtime_error(made.error().detail);
     return *std::move(made);
@@ -124,7 +124,7 @@ TEST_F(GuardTest, RunsOnCoroutines) {
 // Whatever runs actions once will do: here one that is always refused.
 TEST_F(GuardTest, TakesAnyRunner) {
   const auto refusing = [](const Key&, const Fingerprint&, const Policy&, BlockingAction) -> Answer {
-    return Refused{.problem = problem(ProblemType::store_unavailable), .retry_after = Millis{2'000}, .detail = {}};
+    return Refused{.problem = Problem::of(ProblemType::store_unavailable), .retry_after = Millis{2'000}, .detail = {}};
   };
   const Response reply = guard().run(refusing, request(), saying(201));
   EXPECT_EQ(reply.status, 503);
@@ -133,7 +133,7 @@ TEST_F(GuardTest, TakesAnyRunner) {
 
 // Rules that cannot be read are refused when the guard is made, in words that say which.
 TEST_F(GuardTest, SaysWhatIsWrongWithItsRules) {
-  const auto trouble = [](const GuardRules& rules) {
+  const auto trouble = [](const Guard::Rules& rules) {
     const auto made = Guard::make(rules);
     return made ? std::string("fine") : made.error().detail;
   };
@@ -169,7 +169,7 @@ TEST_F(GuardTest, VerifiesAWebhookInOneCall) {
 TEST_F(GuardTest, GuardsAWebhook) {
   const auto verifier = WebhookVerifier::make("github", {"secret"}, *clock_);
   ASSERT_TRUE(verifier) << verifier.error().detail;
-  GuardRules rules;
+  Guard::Rules rules;
   rules.webhook = *verifier;
   const Guard hook = guard(rules);
   const auto fields = github_fields(github_signature);

@@ -64,21 +64,21 @@ TEST_F(BlockingOnceTest, RunsOnTheCallersThreadAndReplays) {
 
 // Failed for good is an answer like any other: remembered and replayed.
 TEST_F(BlockingOnceTest, RemembersAFailureForGood) {
-  const Outcome declined = semel::kept({.status = 402, .fields = {}, .body = "declined"});
+  const Outcome declined = semel::Outcome::kept({.status = 402, .fields = {}, .body = "declined"});
   EXPECT_EQ(ran(call(saying(declined))).outcome.response->status, 402);
   EXPECT_EQ(replayed(call(saying(kept("other")))).response->status, 402);
 }
 
 // Failed, let a retry run: this caller hears so, and the next one runs with the next fence.
 TEST_F(BlockingOnceTest, LetsARetryRunAfterRelease) {
-  const Outcome busy = semel::released({.status = 503, .fields = {}, .body = "busy"});
+  const Outcome busy = semel::Outcome::released({.status = 503, .fields = {}, .body = "busy"});
   EXPECT_EQ(ran(call(saying(busy))).outcome.response->body, "busy");
   EXPECT_EQ(ran(call(saying(kept("done")))).fence.number, 2U);
 }
 
 // "Do not know" is told to this caller and to later ones, and nothing runs again under hold.
 TEST_F(BlockingOnceTest, HoldsAnUnknownOutcome) {
-  EXPECT_EQ(problem_of(call(saying(unknown()))), ProblemType::outcome_unknown);
+  EXPECT_EQ(problem_of(call(saying(Outcome::unknown()))), ProblemType::outcome_unknown);
   int runs = 0;
   EXPECT_EQ(problem_of(call(saying(kept("again"), &runs))), ProblemType::outcome_unknown);
   EXPECT_EQ(runs, 0);
@@ -92,8 +92,8 @@ TEST_F(BlockingOnceTest, TakesAnExceptionForUnknown) {
 
 // A probe runs on the caller's thread too, and what it found becomes the answer.
 TEST_F(BlockingOnceTest, AsksTheProbe) {
-  const Policy policy{.on_unknown = OnUnknown::probe};
-  (void)call(saying(unknown()), policy);
+  const Policy policy{.on_unknown = Policy::OnUnknown::probe};
+  (void)call(saying(Outcome::unknown()), policy);
   std::thread::id asked_on;
   const auto probe = [&] {
     asked_on = std::this_thread::get_id();
@@ -115,7 +115,7 @@ TEST_F(BlockingOnceTest, RunsOnceForManyThreads) {
   std::atomic<int> runs = 0;
   std::atomic<int> right = 0;
   std::latch start(threads);
-  const Policy policy{.in_flight = InFlight::wait};
+  const Policy policy{.in_flight = Policy::InFlight::wait};
   const auto ask = [&] {
     start.arrive_and_wait();
     const Answer answer = call(

@@ -68,7 +68,7 @@ class LateGrant : public OnceTest {
 
   SlowStore& slow() { return *slow_; }
 
-  const Policy policy_{.lease = Millis{3'000}, .on_unknown = OnUnknown::retry};
+  const Policy policy_{.lease = Millis{3'000}, .on_unknown = Policy::OnUnknown::retry};
 
  private:
   std::unique_ptr<SlowStore> slow_;
@@ -121,7 +121,7 @@ TEST_F(LateGrant, RenewsAGrantThatAnEarlierClaimGot) {
   Work first;
   const Slot first_slot = start(first.action(), policy_);
   Policy patient = policy_;
-  patient.in_flight = InFlight::wait;
+  patient.in_flight = Policy::InFlight::wait;
   Work work;
   const Slot slot = start_slowly(Millis{0}, work.action(), patient, true);
   pass(Millis{200});

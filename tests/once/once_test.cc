@@ -7,9 +7,9 @@
 namespace semel::test {
 namespace {
 
-constexpr Policy waiting{.in_flight = InFlight::wait};
-constexpr Policy retrying{.on_unknown = OnUnknown::retry};
-constexpr Policy probing{.on_unknown = OnUnknown::probe};
+constexpr Policy waiting{.in_flight = Policy::InFlight::wait};
+constexpr Policy retrying{.on_unknown = Policy::OnUnknown::retry};
+constexpr Policy probing{.on_unknown = Policy::OnUnknown::probe};
 
 Action must_not_run() {
   return [](Fence) -> Task<Outcome> {
@@ -100,13 +100,13 @@ TEST_F(OnceTest, HoldsAnUnknownOutcome) {
   EXPECT_EQ(refused(first).problem.status, 502);
   const Answer second = call(must_not_run());
   EXPECT_EQ(refused(second).problem.status, 409);
-  EXPECT_EQ(refused(second).problem.retry, Retry::never);
+  EXPECT_EQ(refused(second).problem.retry, Problem::Retry::never);
 }
 
 // With `retry` the next request takes an unknown key over.
 TEST_F(OnceTest, RetriesAnUnknownOutcome) {
   const Answer first = call(answering({.verdict = Verdict::unknown, .response = nullptr}), retrying);
-  EXPECT_EQ(refused(first).problem.retry, Retry::same_key);
+  EXPECT_EQ(refused(first).problem.retry, Problem::Retry::same_key);
   const Answer second = call(answering(kept("again")), retrying);
   EXPECT_EQ(ran(second).fence.number, 2U);
 }
@@ -130,7 +130,7 @@ TEST_F(OnceTest, AdoptsWhatTheProbeFound) {
 TEST_F(OnceTest, RunsWhenTheProbeFoundNothing) {
   call(answering({.verdict = Verdict::unknown, .response = nullptr}), probing);
   const Answer unsure = call(must_not_run(), probing, 1, 1, [] { return give(Outcome{}); });
-  EXPECT_EQ(refused(unsure).problem.retry, Retry::same_key);
+  EXPECT_EQ(refused(unsure).problem.retry, Problem::Retry::same_key);
   Probe absent = [] { return give({.verdict = Verdict::release, .response = nullptr}); };
   const Answer second = call(answering(kept("now")), probing, 1, 1, std::move(absent));
   EXPECT_EQ(ran(second).fence.number, 2U);

@@ -15,7 +15,7 @@
 namespace semel::test {
 namespace {
 
-constexpr Policy waiting{.in_flight = InFlight::wait};
+constexpr Policy waiting{.in_flight = Policy::InFlight::wait};
 
 SharedOrder order_of(std::string stamp) {
   return std::make_shared<const Order>(Order{.object = key_of(200), .stamp = std::move(stamp)});
@@ -54,7 +54,7 @@ TEST_F(OrderTest, AnEventBehindAnotherIsToldToComeAgain) {
   const Slot second = deliver(2, "2", answering(kept("two")));
   ASSERT_TRUE(second->has_value());
   EXPECT_EQ(refused(**second).problem.type, ProblemType::in_flight);
-  EXPECT_EQ(refused(**second).problem.retry, Retry::same_key);
+  EXPECT_EQ(refused(**second).problem.retry, Problem::Retry::same_key);
   EXPECT_GT(refused(**second).retry_after, Millis{0});
   first.end(kept("one"));
   settle();

@@ -14,7 +14,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr Policy waiting{.in_flight = InFlight::wait};
+constexpr Policy waiting{.in_flight = Policy::InFlight::wait};
 
 // A waiter gives up after wait_max with the answer it would have got at once without waiting.
 TEST_F(OnceTest, StopsWaitingAfterWaitMax) {

@@ -303,9 +303,9 @@ TEST(RouteConfig, HoldsWhatTheFileSays) {
   EXPECT_EQ(route.ignore.paths(), (std::vector<std::vector<std::string>>{{"sent_at"}}));
   EXPECT_EQ(route.policy.ttl, Millis{172'800'000});
   EXPECT_EQ(route.policy.lease, Millis{5'000});
-  EXPECT_EQ(route.policy.in_flight, InFlight::wait);
+  EXPECT_EQ(route.policy.in_flight, Policy::InFlight::wait);
   EXPECT_EQ(route.policy.wait_max, Millis{3'000});
-  EXPECT_EQ(route.policy.on_unknown, OnUnknown::probe);
+  EXPECT_EQ(route.policy.on_unknown, Policy::OnUnknown::probe);
   EXPECT_EQ(route.probe.value().text, "/p/{key}");
   EXPECT_EQ(route.keep.find(404), Verdict::release);
   EXPECT_EQ(route.replay_fields, std::vector<std::string>{"Set-Cookie"});
@@ -332,10 +332,10 @@ TEST(WebhookConfig, HoldsWhatTheFileSays) {
   EXPECT_EQ(webhook.tolerance, Millis{600'000});
   EXPECT_EQ(webhook.event_key.value().text, "{json:/id}");
   EXPECT_EQ(webhook.policy.ttl, Millis{30 * 86'400'000LL});
-  EXPECT_EQ(webhook.policy.on_unknown, OnUnknown::hold);
+  EXPECT_EQ(webhook.policy.on_unknown, Policy::OnUnknown::hold);
   EXPECT_EQ(webhook.space, "webhook:/h");
   const Config plain = config(with_webhook("secrets = ['env:TOKEN']"));
-  EXPECT_EQ(plain.webhooks.at(0).policy.on_unknown, OnUnknown::retry);
+  EXPECT_EQ(plain.webhooks.at(0).policy.on_unknown, Policy::OnUnknown::retry);
   EXPECT_EQ(plain.webhooks.at(0).policy.ttl, Millis{7 * 86'400'000LL});
   EXPECT_EQ(plain.webhooks.at(0).rate_limit, std::nullopt);
 }

@@ -29,13 +29,13 @@ std::string field(const Response& reply, std::string_view name) {
 
 // A problem is RFC 9457 with our extension member, and its status is the reply's.
 TEST(ProblemReply, IsAProblemDocument) {
-  const Response reply = problem_reply(problem(key_reused), Millis{0}, {});
+  const Response reply = problem_reply(Problem::of(key_reused), Millis{0}, {});
   EXPECT_EQ(reply.status, 422);
   EXPECT_EQ(field(reply, "Content-Type"), "application/problem+json");
   EXPECT_EQ(member(reply, "type"), "urn:semel:problem:key-reused");
-  EXPECT_EQ(member(reply, "title"), title(key_reused));
+  EXPECT_EQ(member(reply, "title"), Problem::of(key_reused).title());
   EXPECT_EQ(member(reply, "status"), "422");
-  EXPECT_EQ(member(reply, "detail"), detail(problem(key_reused)));
+  EXPECT_EQ(member(reply, "detail"), Problem::of(key_reused).detail());
   EXPECT_EQ(member(reply, "retry"), "new-key");
 }
 
@@ -62,44 +62,44 @@ TEST(ProblemReply, FollowsTheContract) {
                               {store_unavailable, 503, "same-key", true},
                               {no_route, 404, "never", false}};
   for (const Row& row : rows) {
-    const Response reply = problem_reply(problem(row.type), Millis{0}, {});
-    EXPECT_EQ(reply.status, row.status) << slug(row.type);
-    EXPECT_EQ(member(reply, "retry"), row.retry) << slug(row.type);
-    EXPECT_EQ(field(reply, "Retry-After") != "(none)", row.says_when) << slug(row.type);
-    EXPECT_EQ(field(reply, "Link") != "(none)", row.type == key_missing) << slug(row.type);
-    EXPECT_TRUE(canonical_json(reply.body)) << slug(row.type);
+    const Response reply = problem_reply(Problem::of(row.type), Millis{0}, {});
+    EXPECT_EQ(reply.status, row.status) << Problem::of(row.type).slug();
+    EXPECT_EQ(member(reply, "retry"), row.retry) << Problem::of(row.type).slug();
+    EXPECT_EQ(field(reply, "Retry-After") != "(none)", row.says_when) << Problem::of(row.type).slug();
+    EXPECT_EQ(field(reply, "Link") != "(none)", row.type == key_missing) << Problem::of(row.type).slug();
+    EXPECT_TRUE(canonical_json(reply.body)) << Problem::of(row.type).slug();
   }
-  const Problem retried{.type = outcome_unknown, .status = 502, .retry = Retry::same_key};
+  const Problem retried{.type = outcome_unknown, .status = 502, .retry = Problem::Retry::same_key};
   EXPECT_EQ(field(problem_reply(retried, Millis{0}, {}), "Retry-After"), "1");
   EXPECT_EQ(problem_reply(retried, Millis{0}, {}).status, 502);
 }
 
 // Retry-After is in whole seconds, rounded up, so that nobody comes back too early.
 TEST(ProblemReply, RoundsRetryAfterUp) {
-  EXPECT_EQ(field(problem_reply(problem(in_flight), Millis{1}, {}), "Retry-After"), "1");
-  EXPECT_EQ(field(problem_reply(problem(in_flight), Millis{1'000}, {}), "Retry-After"), "1");
-  EXPECT_EQ(field(problem_reply(problem(in_flight), Millis{1'001}, {}), "Retry-After"), "2");
-  EXPECT_EQ(field(problem_reply(problem(upstream_unreachable), Millis{3'000}, {}), "Retry-After"), "3");
+  EXPECT_EQ(field(problem_reply(Problem::of(in_flight), Millis{1}, {}), "Retry-After"), "1");
+  EXPECT_EQ(field(problem_reply(Problem::of(in_flight), Millis{1'000}, {}), "Retry-After"), "1");
+  EXPECT_EQ(field(problem_reply(Problem::of(in_flight), Millis{1'001}, {}), "Retry-After"), "2");
+  EXPECT_EQ(field(problem_reply(Problem::of(upstream_unreachable), Millis{3'000}, {}), "Retry-After"), "3");
 }
 
 // What is configurable is.
 TEST(ProblemReply, UsesTheConfiguredNames) {
   const ReplyConfig own{
       .problem_base = "https://e.example/\"p/", .replayed_header = "R", .docs_url = "https://d.example/k"};
-  const Response reply = problem_reply(problem(key_missing), Millis{0}, own);
+  const Response reply = problem_reply(Problem::of(key_missing), Millis{0}, own);
   EXPECT_EQ(member(reply, "type"), "https://e.example/\"p/key-missing");
   EXPECT_EQ(field(reply, "Link"), "<https://d.example/k>; rel=\"describedby\"; type=\"text/html\"");
   ReplyConfig silent;
   silent.docs_url.clear();
-  EXPECT_EQ(field(problem_reply(problem(key_missing), Millis{0}, silent), "Link"), "(none)");
+  EXPECT_EQ(field(problem_reply(Problem::of(key_missing), Millis{0}, silent), "Link"), "(none)");
 }
 
 // Clients that know a failure by a member `error` find one, in a problem and in the replay of a body that was not kept.
 TEST(ProblemReply, HasAnErrorMemberWhereThatIsWanted) {
   ReplyConfig config;
-  EXPECT_EQ(problem_reply(problem(key_reused), Millis{0}, config).body.find("\"error\""), std::string::npos);
+  EXPECT_EQ(problem_reply(Problem::of(key_reused), Millis{0}, config).body.find("\"error\""), std::string::npos);
   config.error_member = true;
-  const Response reply = problem_reply(problem(key_reused), Millis{0}, config, "a \"quoted\" detail");
+  const Response reply = problem_reply(Problem::of(key_reused), Millis{0}, config, "a \"quoted\" detail");
   EXPECT_EQ(member(reply, "detail"), "a \"quoted\" detail");
   EXPECT_TRUE(reply.body.ends_with(
       R"(,"error":{"type":"idempotency_error","code":"key-reused","message":"a \"quoted\" detail"}})"))
@@ -113,7 +113,7 @@ TEST(ProblemReply, HasAnErrorMemberWhereThatIsWanted) {
 
 // A more exact detail takes the place of the usual one, whatever characters it has.
 TEST(ProblemReply, TakesAnExactDetail) {
-  const Response reply = problem_reply(problem(key_invalid), Millis{0}, {}, "a \"quoted\"\n\\detail");
+  const Response reply = problem_reply(Problem::of(key_invalid), Millis{0}, {}, "a \"quoted\"\n\\detail");
   EXPECT_EQ(member(reply, "detail"), "a \"quoted\"\n\\detail");
 }
 

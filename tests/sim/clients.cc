@@ -115,7 +115,7 @@ Task<void> Clients::visit(Process* process, std::shared_ptr<Visit> visit) {
   open_.erase(visit->id);
   oracle_.told(*visit, answer);
   const auto* refused = std::get_if<Refused>(&answer);
-  if (refused != nullptr && refused->problem.retry == Retry::same_key) {
+  if (refused != nullptr && refused->problem.retry == Problem::Retry::same_key) {
     retry(*visit, world_.random.millis(Millis{1}, backoff_max));
   } else if (world_.random.chance(2'000)) {  // the answer did not arrive
     retry(*visit, world_.random.millis(Millis{1}, backoff_max));

@@ -83,7 +83,7 @@ void SimLedger::reclaim(Time now) {
     const Record* record = durable(entry.id);
     if (entry.at > now - reclaim_margin) return;
     if (record == nullptr || record->expires_at != entry.at) continue;
-    if (record->state != State::done && record->state != State::released) continue;
+    if (record->state != Record::State::done && record->state != Record::State::released) continue;
     Deed sweep = deed_of(Call{});
     sweep.at = now;
     oracle_->changed(record, {.id = entry.id, .record = {}, .replaced_expiry = {}}, {sweep});

@@ -25,7 +25,7 @@ std::shared_ptr<Attempt> Oracle::started(int key, Fence fence, const Fingerprint
   ++world_.stats.attempts;
   Keeper& kept = keeper(key);
   const Record* record = ledger_.durable(world_.plan(key).key.id);
-  const bool durable = record != nullptr && record->fence == fence && record->state == State::running;
+  const bool durable = record != nullptr && record->fence == fence && record->state == Record::State::running;
   expect(durable, key, "G2: an attempt starts only when its claim is durable and still stands");
   expect(!durable || world_.now() < record->lease_until, key, "G1: an attempt starts only while its lease is alive");
   expect(!durable || record->fingerprint == fingerprint, key, "G4: only the request that claimed the key runs");
@@ -49,7 +49,7 @@ void Oracle::effect(Attempt& attempt, std::uint64_t nonce) {
   ++world_.stats.effects;
   expect(attempt.nonce == 0, attempt.key, "an attempt has one effect");
   attempt.nonce = nonce;
-  if (world_.plan(attempt.key).policy.on_unknown == OnUnknown::retry) return;
+  if (world_.plan(attempt.key).policy.on_unknown == Policy::OnUnknown::retry) return;
   for (const auto& other : keeper(attempt.key).lives[attempt.life].attempts) {
     expect(other.get() == &attempt || other->nonce == 0, attempt.key, "G5: under hold and probe a life has one effect");
   }
@@ -92,9 +92,9 @@ void Oracle::hears(std::uint64_t owner, const Result<Claim>& claim) {
   const auto visit = found == owners_.end() ? nullptr : found->second.lock();
   if (visit == nullptr || !visit->open || !claim) return;
   const auto* held = std::get_if<Held>(&*claim);
-  visit->waiting = held != nullptr && held->record.state == State::running &&
+  visit->waiting = held != nullptr && held->record.state == Record::State::running &&
                    held->record.fingerprint == visit->fingerprint &&
-                   world_.plan(visit->key).policy.in_flight == InFlight::wait;
+                   world_.plan(visit->key).policy.in_flight == Policy::InFlight::wait;
 }
 
 void Oracle::lost(Visit& visit) {

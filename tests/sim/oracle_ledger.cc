@@ -16,7 +16,7 @@ namespace semel::sim {
 namespace {
 
 bool live(const Record& record, Time now) {
-  return record.state == State::running && now < record.lease_until;
+  return record.state == Record::State::running && now < record.lease_until;
 }
 
 bool same(const SharedResponse& a, const SharedResponse& b) {
@@ -25,7 +25,7 @@ bool same(const SharedResponse& a, const SharedResponse& b) {
 
 Record claim_of(const Deed& deed, const Key& key) {
   return {.key = key,
-          .state = State::running,
+          .state = Record::State::running,
           .fence = deed.fence,
           .fingerprint = deed.fingerprint,
           .claimed_at = deed.at,
@@ -34,15 +34,15 @@ Record claim_of(const Deed& deed, const Key& key) {
           .response = nullptr};
 }
 
-State end_of(Deed::Kind kind) {
-  if (kind == Deed::Kind::complete) return State::done;
-  return kind == Deed::Kind::unknown ? State::unknown : State::released;
+Record::State end_of(Deed::Kind kind) {
+  if (kind == Deed::Kind::complete) return Record::State::done;
+  return kind == Deed::Kind::unknown ? Record::State::unknown : Record::State::released;
 }
 
 }  // namespace
 
 Time gone_at(const Record& record) {
-  return record.state == State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
+  return record.state == Record::State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
 }
 
 Deed deed_of(const Call& call) {
@@ -107,7 +107,7 @@ void Oracle::has_its_turn(int key, const Deed& claim, const std::map<int, Record
     const Record& record = found->second;
     expect(!live(record, claim.at), key, "order: events of one object run one at a time");
     const bool newer = world_.plan(key).order->stamp < world_.plan(other).order->stamp;
-    const bool done = record.state == State::done && claim.at < gone_at(record);
+    const bool done = record.state == Record::State::done && claim.at < gone_at(record);
     expect(!newer || !done, key, "order: no event runs that is older than one that has completed");
   }
 }
@@ -152,7 +152,7 @@ void Oracle::walk(int key, std::optional<Record>& record, const Deed& deed) {
   }
   record->state = end_of(deed.kind);
   record->response = deed.response;
-  if (record->state == State::done && !keeper(key).lives.empty()) keeper(key).lives.back().done = deed.response;
+  if (record->state == Record::State::done && !keeper(key).lives.empty()) keeper(key).lives.back().done = deed.response;
 }
 
 // `before` is what stood in the way of the claim; nothing if the key was free of any record.
@@ -166,12 +166,12 @@ void Oracle::claimed(int key, const Record* before, const Deed& claim) {
     return;
   }
   expect(claim.fence.number == before->fence.number + 1, key, "G6: fences grow by one within a life");
-  expect(before->state != State::done, key, "G1: no claim on a completed key before it expires");
+  expect(before->state != Record::State::done, key, "G1: no claim on a completed key before it expires");
   expect(!live(*before, claim.at), key, "G1: no claim on a key whose holder is alive");
-  if (before->state == State::unknown || before->state == State::running) {
-    const OnUnknown policy = world_.plan(key).policy.on_unknown;
-    expect(policy != OnUnknown::hold, key, "G5: under hold an unknown outcome is never claimed over");
-    expect(policy != OnUnknown::probe || claim.terms.only_over == before->fence, key,
+  if (before->state == Record::State::unknown || before->state == Record::State::running) {
+    const Policy::OnUnknown policy = world_.plan(key).policy.on_unknown;
+    expect(policy != Policy::OnUnknown::hold, key, "G5: under hold an unknown outcome is never claimed over");
+    expect(policy != Policy::OnUnknown::probe || claim.terms.only_over == before->fence, key,
            "G5: under probe only the attempt that was asked about is replaced");
     expect(claim.fingerprint == before->fingerprint, key, "G4: another request never replaces an unknown outcome");
   }
@@ -189,7 +189,7 @@ void Oracle::acknowledged(const Deed& deed) {
   expect(life != nullptr, key, "G2: a claim is durable before it is acknowledged");
   if (life == nullptr) return;
   if (deed.kind == Deed::Kind::claim) {
-    expect(!stands || record->state == State::running, key, "G2: a claim that is acknowledged has not ended");
+    expect(!stands || record->state == Record::State::running, key, "G2: a claim that is acknowledged has not ended");
   } else if (deed.kind == Deed::Kind::complete) {
     expect(same(life->done, deed.response), key, "G2: a response is durable before it is acknowledged");
   } else {
@@ -204,9 +204,9 @@ void Oracle::remember(Keeper& keeper, const Record& record, Time until) {
   };
   const Time end = std::min(until, gone_at(record));
   raise(keeper.present_until, end);
-  if (record.state == State::running) raise(keeper.running_until, std::min(end, record.lease_until));
-  const bool lapsed = record.state == State::running && end >= record.lease_until;
-  if (record.state == State::unknown || lapsed) raise(keeper.unknown_until, end);
+  if (record.state == Record::State::running) raise(keeper.running_until, std::min(end, record.lease_until));
+  const bool lapsed = record.state == Record::State::running && end >= record.lease_until;
+  if (record.state == Record::State::unknown || lapsed) raise(keeper.unknown_until, end);
 }
 
 }  // namespace semel::sim

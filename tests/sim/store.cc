@@ -207,7 +207,7 @@ bool StoreServer::settled(const Key& key, ClaimCall& request) {
     return false;
   }
   const Record& record = **stored;
-  if (record.state == State::running && world_.now() >= record.lease_until) return false;
+  if (record.state == Record::State::running && world_.now() >= record.lease_until) return false;
   ClaimStep step = step_claim(&record, key, request.fingerprint, request.terms, world_.now());
   if (!step.store) request.answer = std::move(step.answer);
   return !step.store;

@@ -41,10 +41,11 @@ Policy any_policy(Random& random) {
   constexpr Millis leases[] = {Millis{60}, Millis{150}, Millis{400}};
   constexpr Millis ttls[] = {Millis{150}, Millis{700}, Millis{2'500}, Millis{15'000}};
   constexpr Millis waits[] = {Millis{0}, Millis{50}, Millis{500}, Millis{4'000}};
-  constexpr OnUnknown unknowns[] = {OnUnknown::hold, OnUnknown::retry, OnUnknown::probe};
+  constexpr Policy::OnUnknown unknowns[] = {Policy::OnUnknown::hold, Policy::OnUnknown::retry,
+                                            Policy::OnUnknown::probe};
   return {.ttl = random.pick(ttls),
           .lease = random.pick(leases),
-          .in_flight = random.chance(5'000) ? InFlight::wait : InFlight::conflict,
+          .in_flight = random.chance(5'000) ? Policy::InFlight::wait : Policy::InFlight::conflict,
           .wait_max = random.pick(waits),
           .on_unknown = random.pick(unknowns)};
 }

@@ -37,7 +37,7 @@ SharedResponse response(const std::string& body) {
 
 class BatchTest : public testing::Test {
  protected:
-  Call& claim(const Key& key, std::uint64_t owner, Lapsed lapsed = Lapsed::stands) {
+  Call& claim(const Key& key, std::uint64_t owner, Terms::Lapsed lapsed = Terms::Lapsed::stands) {
     const Terms terms{.lease = lease, .ttl = ttl, .lapsed = lapsed, .owner = owner};
     return add(key, ClaimCall{.fingerprint = {}, .terms = terms});
   }
@@ -166,7 +166,7 @@ TEST_F(BatchTest, EndsClaimsWhenThereIsNoRoomForNewOnes) {
 // Goal: a record that cannot be read blocks every call on its key and no call on another.
 TEST_F(BatchTest, ACorruptRecordBlocksItsKeyOnly) {
   ledger_.corrupt.insert(key(1).id);
-  const Call& blocked = claim(key(1), 11, Lapsed::taken_over);
+  const Call& blocked = claim(key(1), 11, Terms::Lapsed::taken_over);
   const Call& ending = complete(key(1), {.number = 1, .owner = 1}, "never");
   const Call& other = claim(key(2), 21);
   run();
@@ -297,7 +297,7 @@ TEST_F(RecentBatchTest, ForgetsAClaimWhenItEnds) {
   EXPECT_EQ(completed(late).error().code, Code::fenced);
   const Call& other = claim(key(1), 12);
   run();
-  EXPECT_EQ(std::get<Held>(*claimed(other)).record.state, State::done);
+  EXPECT_EQ(std::get<Held>(*claimed(other)).record.state, Record::State::done);
   now_ += ttl;
   sweep(10);
   run();

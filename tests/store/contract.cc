@@ -69,7 +69,7 @@ Key StoreContract::fresh_key() {
   return key;
 }
 
-Terms StoreContract::terms(Lapsed lapsed) {
+Terms StoreContract::terms(Terms::Lapsed lapsed) {
   Terms terms;
   terms.lease = ample;
   terms.ttl = 24 * ample;

@@ -46,7 +46,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
   Key fresh_key();
   std::uint64_t fresh_owner() { return ++owners_; }
   // Terms of a fresh owner that end in no test.
-  Terms terms(Lapsed lapsed = Lapsed::stands);
+  Terms terms(Terms::Lapsed lapsed = Terms::Lapsed::stands);
 
   Result<Claim> claim(const Key& key, const Terms& terms, Fingerprint fingerprint = fingerprint_of(1));
   Result<void> renew(const Key& key, Fence fence, Millis lease = ample);

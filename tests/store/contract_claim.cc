@@ -49,7 +49,7 @@ TEST_P(StoreContract, TellsWhoHoldsARunningKey) {
   EXPECT_EQ(held.record.key, key);
   EXPECT_EQ(held.record.key.scope, key.scope);
   EXPECT_EQ(held.record.key.space, key.space);
-  EXPECT_EQ(held.record.state, State::running);
+  EXPECT_EQ(held.record.state, Record::State::running);
   EXPECT_EQ(held.record.fence, granted.fence);
   EXPECT_EQ(held.record.fingerprint, fingerprint_of(1));
   EXPECT_EQ(held.record.expires_at, granted.expires_at);
@@ -95,7 +95,7 @@ TEST_P(StoreContract, HoldsAnEndedKeyAgainstItsOwnOwner) {
   const Result<Claim> after_done = claim(done, mine);
   ASSERT_EQ(said(after_done), "ok");
   ASSERT_TRUE(std::holds_alternative<Held>(*after_done));
-  EXPECT_EQ(std::get<Held>(*after_done).record.state, State::done);
+  EXPECT_EQ(std::get<Held>(*after_done).record.state, Record::State::done);
 
   const Key unknown = fresh_key();
   const Terms other = terms();
@@ -103,7 +103,7 @@ TEST_P(StoreContract, HoldsAnEndedKeyAgainstItsOwnOwner) {
   const Result<Claim> after_unknown = claim(unknown, other);
   ASSERT_EQ(said(after_unknown), "ok");
   ASSERT_TRUE(std::holds_alternative<Held>(*after_unknown));
-  EXPECT_EQ(std::get<Held>(*after_unknown).record.state, State::unknown);
+  EXPECT_EQ(std::get<Held>(*after_unknown).record.state, Record::State::unknown);
 }
 
 // A completed key is held with the response, and no policy takes it over.
@@ -112,12 +112,12 @@ TEST_P(StoreContract, HoldsADoneKeyUnderEveryPolicy) {
   const Granted granted = take(key);
   ASSERT_EQ(said(complete(key, granted.fence, answer_of("kept"))), "ok");
 
-  for (const Lapsed lapsed : {Lapsed::stands, Lapsed::taken_over}) {
+  for (const Terms::Lapsed lapsed : {Terms::Lapsed::stands, Terms::Lapsed::taken_over}) {
     const Result<Claim> answer = claim(key, terms(lapsed));
     ASSERT_EQ(said(answer), "ok");
     ASSERT_TRUE(std::holds_alternative<Held>(*answer));
     const Held& held = std::get<Held>(*answer);
-    EXPECT_EQ(held.record.state, State::done);
+    EXPECT_EQ(held.record.state, Record::State::done);
     EXPECT_EQ(held.record.fence, granted.fence);
     EXPECT_EQ(held.record.expires_at, granted.expires_at);
     EXPECT_EQ(held.lease_left, Millis{0});
@@ -133,14 +133,14 @@ TEST_P(StoreContract, HoldsAnUnknownKeyUntilItIsTakenOver) {
   ASSERT_EQ(said(complete(key, first.fence, nullptr)), "ok");
 
   const Held held = look(key);
-  EXPECT_EQ(held.record.state, State::unknown);
+  EXPECT_EQ(held.record.state, Record::State::unknown);
   EXPECT_EQ(held.record.fence, first.fence);
   EXPECT_EQ(held.record.response, nullptr);
   EXPECT_EQ(held.lease_left, Millis{0});
 
-  const Granted second = take(key, terms(Lapsed::taken_over));
+  const Granted second = take(key, terms(Terms::Lapsed::taken_over));
   EXPECT_EQ(second.fence.number, first.fence.number + 1);
-  EXPECT_EQ(look(key).record.state, State::running);
+  EXPECT_EQ(look(key).record.state, Record::State::running);
 }
 
 // Another request never runs under a key whose first request may have taken effect, whatever the policy (G4). It may
@@ -155,10 +155,10 @@ TEST_P(StoreContract, AnotherRequestTakesOverNothing) {
   take(lapsed, brief_terms);
   outlast(brief());
   for (const Key& key : {unknown, lapsed}) {
-    const Result<Claim> refused = claim(key, terms(Lapsed::taken_over), fingerprint_of(2));
+    const Result<Claim> refused = claim(key, terms(Terms::Lapsed::taken_over), fingerprint_of(2));
     ASSERT_EQ(said(refused), "ok");
     ASSERT_TRUE(std::holds_alternative<Held>(*refused));
-    EXPECT_EQ(std::get<Held>(*refused).record.state, State::unknown);
+    EXPECT_EQ(std::get<Held>(*refused).record.state, Record::State::unknown);
     EXPECT_EQ(std::get<Held>(*refused).record.fingerprint, fingerprint_of(1));
   }
 
@@ -175,16 +175,16 @@ TEST_P(StoreContract, TakesOverOnlyTheAttemptThatWasProbed) {
   const Key key = fresh_key();
   const Granted first = take(key);
   ASSERT_EQ(said(complete(key, first.fence, nullptr)), "ok");
-  const Granted second = take(key, terms(Lapsed::taken_over));
+  const Granted second = take(key, terms(Terms::Lapsed::taken_over));
   ASSERT_EQ(said(complete(key, second.fence, nullptr)), "ok");
 
-  Terms probed = terms(Lapsed::taken_over);
+  Terms probed = terms(Terms::Lapsed::taken_over);
   for (const Fence other : {first.fence, Fence{.number = second.fence.number, .owner = first.fence.owner}}) {
     probed.only_over = other;
     const Result<Claim> refused = claim(key, probed);
     ASSERT_EQ(said(refused), "ok");
     ASSERT_TRUE(std::holds_alternative<Held>(*refused));
-    EXPECT_EQ(std::get<Held>(*refused).record.state, State::unknown);
+    EXPECT_EQ(std::get<Held>(*refused).record.state, Record::State::unknown);
     EXPECT_EQ(std::get<Held>(*refused).record.fence, second.fence);
   }
   probed.only_over = second.fence;
@@ -194,7 +194,7 @@ TEST_P(StoreContract, TakesOverOnlyTheAttemptThatWasProbed) {
 // What was probed does not matter on a key that is free by now.
 TEST_P(StoreContract, TakesAFreeKeyWhateverWasProbed) {
   const Key key = fresh_key();
-  Terms probed = terms(Lapsed::taken_over);
+  Terms probed = terms(Terms::Lapsed::taken_over);
   probed.only_over = Fence{.number = 4, .owner = 44};
   const Granted first = take(key, probed);
   EXPECT_EQ(first.fence.number, 1U);
@@ -207,10 +207,10 @@ TEST_P(StoreContract, TakesAFreeKeyWhateverWasProbed) {
 TEST_P(StoreContract, NeverTakesOverALivingClaim) {
   const Key key = fresh_key();
   const Granted granted = take(key);
-  const Result<Claim> answer = claim(key, terms(Lapsed::taken_over));
+  const Result<Claim> answer = claim(key, terms(Terms::Lapsed::taken_over));
   ASSERT_EQ(said(answer), "ok");
   ASSERT_TRUE(std::holds_alternative<Held>(*answer));
-  EXPECT_EQ(std::get<Held>(*answer).record.state, State::running);
+  EXPECT_EQ(std::get<Held>(*answer).record.state, Record::State::running);
   EXPECT_EQ(std::get<Held>(*answer).record.fence, granted.fence);
 }
 
@@ -232,8 +232,8 @@ TEST_P(StoreContract, KeepsScopesApart) {
   EXPECT_EQ(said(complete(other, mine.fence, answer_of("wrong"))), "fenced");
   EXPECT_EQ(said(release(nearly, mine.fence)), "fenced");
   ASSERT_EQ(said(complete(key, mine.fence, answer_of("mine"))), "ok");
-  EXPECT_EQ(look(other).record.state, State::running);
-  EXPECT_EQ(look(nearly).record.state, State::running);
+  EXPECT_EQ(look(other).record.state, Record::State::running);
+  EXPECT_EQ(look(nearly).record.state, Record::State::running);
   ASSERT_EQ(said(complete(other, theirs.fence, answer_of("theirs"))), "ok");
   EXPECT_EQ(kept_body(key), "mine");
   EXPECT_EQ(kept_body(other), "theirs");
@@ -249,7 +249,7 @@ TEST_P(StoreContract, IdentifiesAKeyByItsIdAlone) {
   EXPECT_EQ(look(same).record.fence, granted.fence);
   EXPECT_EQ(look(same).record.key.space, key.space);
   EXPECT_EQ(said(complete(same, granted.fence, answer_of("one"))), "ok");
-  EXPECT_EQ(look(key).record.state, State::done);
+  EXPECT_EQ(look(key).record.state, Record::State::done);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::ValuesIn(all_backends()),

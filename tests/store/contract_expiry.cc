@@ -29,7 +29,7 @@ TEST_P(StoreContract, ExpiredKeyBeginsAnew) {
   outlast(brief());
   for (const Key& key : {done, released}) {
     EXPECT_EQ(take(key).fence.number, 1U);
-    EXPECT_EQ(look(key).record.state, State::running);
+    EXPECT_EQ(look(key).record.state, Record::State::running);
     EXPECT_EQ(look(key).record.response, nullptr);
   }
 }
@@ -79,8 +79,8 @@ TEST_P(StoreContract, RunningClaimDoesNotExpireUnderItsHolder) {
   mine.ttl = brief();
   const Granted granted = take(key, mine);
   outlast(brief());
-  EXPECT_EQ(look(key).record.state, State::running);
-  const Result<Claim> other = claim(key, terms(Lapsed::taken_over));
+  EXPECT_EQ(look(key).record.state, Record::State::running);
+  const Result<Claim> other = claim(key, terms(Terms::Lapsed::taken_over));
   ASSERT_EQ(said(other), "ok");
   EXPECT_TRUE(std::holds_alternative<Held>(*other));
   EXPECT_EQ(sweep(100), 0U);
@@ -97,11 +97,11 @@ TEST_P(ExactContract, LeaseLapsesAtTheVeryMillisecond) {
   const Granted granted = take(key, mine);
   virtual_clock_.advance(Millis{49});
   const Held alive = look(key);
-  EXPECT_EQ(alive.record.state, State::running);
+  EXPECT_EQ(alive.record.state, Record::State::running);
   EXPECT_EQ(alive.lease_left, tick);
   virtual_clock_.advance(tick);
   const Held over = look(key);
-  EXPECT_EQ(over.record.state, State::unknown);
+  EXPECT_EQ(over.record.state, Record::State::unknown);
   EXPECT_EQ(over.record.lease_until, virtual_clock_.now());
   EXPECT_EQ(said(complete(key, granted.fence, answer_of("late"))), "fenced");
 }
@@ -138,7 +138,7 @@ TEST_P(ExactContract, RecordsExpireAtTheVeryMillisecond) {
     if (end == End::done) ASSERT_EQ(said(complete(key, granted.fence, answer_of("kept"))), "ok");
     if (end == End::unknown) ASSERT_EQ(said(complete(key, granted.fence, nullptr)), "ok");
     virtual_clock_.advance(Millis{99});
-    EXPECT_EQ(look(key).record.state, end == End::done ? State::done : State::unknown);
+    EXPECT_EQ(look(key).record.state, end == End::done ? Record::State::done : Record::State::unknown);
     virtual_clock_.advance(tick);
     EXPECT_EQ(take(key).fence.number, 1U);
   }
@@ -203,7 +203,7 @@ TEST_P(ExactContract, RepeatedClaimProlongsNothing) {
   EXPECT_EQ(take(key, mine).expires_at, first.expires_at);
   EXPECT_EQ(look(key).lease_left, Millis{10});
   virtual_clock_.advance(Millis{10});
-  EXPECT_EQ(look(key).record.state, State::unknown);
+  EXPECT_EQ(look(key).record.state, Record::State::unknown);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ Task<void> want_answer(Clock* clock, Store* store, Story* story, std::uint64_t o
       ++story->effects;
       co_await end(clock, store, story, fence);
       terms.owner += 1'000'000;  // from now on somebody else, who hears what all the others hear
-    } else if (held != nullptr && held->record.state == State::done) {
+    } else if (held != nullptr && held->record.state == Record::State::done) {
       story->answers.insert(held->record.response->body);
       ++story->heard;
       co_return;

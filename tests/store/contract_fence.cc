@@ -15,7 +15,7 @@ TEST_P(StoreContract, FenceGrowsByOneOverReleaseAndTakeOver) {
   const Key key = fresh_key();
   std::uint64_t number = 0;
   for (int round = 0; round < 10; ++round) {
-    const Granted granted = take(key, terms(Lapsed::taken_over));
+    const Granted granted = take(key, terms(Terms::Lapsed::taken_over));
     EXPECT_EQ(granted.fence.number, ++number);
     if (round % 2 == 0) {
       ASSERT_EQ(said(release(key, granted.fence)), "ok");
@@ -43,7 +43,7 @@ TEST_P(StoreContract, RepeatedUnknownSucceeds) {
   const Granted granted = take(key);
   ASSERT_EQ(said(complete(key, granted.fence, nullptr)), "ok");
   EXPECT_EQ(said(complete(key, granted.fence, nullptr)), "ok");
-  EXPECT_EQ(look(key).record.state, State::unknown);
+  EXPECT_EQ(look(key).record.state, Record::State::unknown);
 }
 
 // Releasing twice succeeds as long as nobody has the key; then the fence of the first attempt means nothing any more.
@@ -55,7 +55,7 @@ TEST_P(StoreContract, RepeatedReleaseSucceedsUntilTheKeyIsTaken) {
   const Granted second = take(key);
   EXPECT_EQ(said(release(key, first.fence)), "fenced");
   EXPECT_EQ(look(key).record.fence, second.fence);
-  EXPECT_EQ(look(key).record.state, State::running);
+  EXPECT_EQ(look(key).record.state, Record::State::running);
 }
 
 // A claim ends in one way. What was told to be unknown is not known afterwards, and is never released.
@@ -148,7 +148,7 @@ TEST_P(StoreContract, FencesAHolderThatSleptThoughNobodyTookOver) {
   outlast(brief());
 
   const Held before = look(key);
-  EXPECT_EQ(before.record.state, State::unknown);
+  EXPECT_EQ(before.record.state, Record::State::unknown);
   EXPECT_EQ(before.record.fence, granted.fence);
   EXPECT_EQ(before.lease_left, Millis{0});
   EXPECT_EQ(said(renew(key, granted.fence)), "fenced");
@@ -160,7 +160,7 @@ TEST_P(StoreContract, FencesAHolderThatSleptThoughNobodyTookOver) {
   const Result<Claim> same_owner = claim(key, mine);  // its own claim, but it is over
   ASSERT_EQ(said(same_owner), "ok");
   ASSERT_TRUE(std::holds_alternative<Held>(*same_owner));
-  EXPECT_EQ(std::get<Held>(*same_owner).record.state, State::unknown);
+  EXPECT_EQ(std::get<Held>(*same_owner).record.state, Record::State::unknown);
 }
 
 // A holder that slept cannot touch the claim of the one who took over, nor its response.
@@ -170,7 +170,7 @@ TEST_P(StoreContract, FencesAHolderThatSleptAfterSomebodyTookOver) {
   mine.lease = brief();
   const Granted asleep = take(key, mine);
   outlast(brief());
-  const Granted awake = take(key, terms(Lapsed::taken_over));
+  const Granted awake = take(key, terms(Terms::Lapsed::taken_over));
   EXPECT_EQ(awake.fence.number, asleep.fence.number + 1);
 
   for (const bool ended : {false, true}) {
@@ -188,7 +188,7 @@ TEST_P(StoreContract, FencesAHolderThatSleptAfterSomebodyTookOver) {
 // An owner that takes its own lapsed claim over gets a new fence, and the old one is worth nothing.
 TEST_P(StoreContract, SameOwnerGetsANewFenceAfterItsLeaseLapsed) {
   const Key key = fresh_key();
-  Terms mine = terms(Lapsed::taken_over);
+  Terms mine = terms(Terms::Lapsed::taken_over);
   mine.lease = brief();
   const Granted first = take(key, mine);
   outlast(brief());
@@ -207,7 +207,7 @@ TEST_P(StoreContract, RenewingKeepsAClaimAlive) {
   const Granted granted = take(key, mine);
   ASSERT_EQ(said(renew(key, granted.fence, ample)), "ok");
   outlast(brief());
-  EXPECT_EQ(look(key).record.state, State::running);
+  EXPECT_EQ(look(key).record.state, Record::State::running);
   EXPECT_EQ(said(renew(key, granted.fence, ample)), "ok");
   EXPECT_EQ(said(complete(key, granted.fence, answer_of("kept"))), "ok");
   EXPECT_EQ(look(key).record.expires_at, granted.expires_at);  // fixed by the claim
@@ -219,7 +219,7 @@ TEST_P(StoreContract, RenewingCountsFromNow) {
   const Granted granted = take(key);
   ASSERT_EQ(said(renew(key, granted.fence, brief())), "ok");
   outlast(brief());
-  EXPECT_EQ(look(key).record.state, State::unknown);
+  EXPECT_EQ(look(key).record.state, Record::State::unknown);
   EXPECT_EQ(said(complete(key, granted.fence, answer_of("late"))), "fenced");
 }
 

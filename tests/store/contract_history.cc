@@ -41,11 +41,11 @@ struct Play {
 
 Reply reply_of(const Held& held) {
   switch (held.record.state) {
-    case State::running:
+    case Record::State::running:
       return Reply::held_running;
-    case State::done:
+    case Record::State::done:
       return Reply::held_done;
-    case State::unknown:
+    case Record::State::unknown:
       return Reply::held_unknown;
     default:
       throw std::runtime_error("a released record is never reported");
@@ -64,7 +64,7 @@ Task<void> claim_once(Play* play, Subject* subject, Event* event, std::uint64_t 
   Terms terms;
   terms.lease = ample;
   terms.owner = owner;
-  terms.lapsed = event->deed == Deed::claim_over ? Lapsed::taken_over : Lapsed::stands;
+  terms.lapsed = event->deed == Deed::claim_over ? Terms::Lapsed::taken_over : Terms::Lapsed::stands;
   const Key key = subject->key;
   const Fingerprint fingerprint = fingerprint_of(1);
   const Result<Claim> claim = co_await play->store->claim(key, fingerprint, terms);

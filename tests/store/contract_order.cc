@@ -45,7 +45,7 @@ TEST_P(StoreContract, EventsOfOneObjectRunOneAtATime) {
   ASSERT_EQ(word(behind), "busy");
   const Held& other = std::get<Busy>(*behind).other;
   EXPECT_EQ(other.record.key.id, first.id);
-  EXPECT_EQ(other.record.state, State::running);
+  EXPECT_EQ(other.record.state, Record::State::running);
   EXPECT_EQ(other.record.fence, granted.fence);
   EXPECT_GT(other.lease_left, Millis{0});
   EXPECT_LE(other.lease_left, mine.lease);
@@ -155,14 +155,14 @@ TEST_P(StoreContract, ALapsedEventIsTakenOverInItsTurn) {
   brief_terms.lease = brief();
   take(lost, brief_terms);
   outlast(brief());
-  const Terms again = in_order(terms(Lapsed::taken_over), object, "3");
+  const Terms again = in_order(terms(Terms::Lapsed::taken_over), object, "3");
   const Granted second = take(lost, again);
   EXPECT_EQ(second.fence.number, 2U);
   EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "busy");
   ASSERT_EQ(said(complete(lost, second.fence, nullptr)), "ok");
   const Key newer = fresh_key();
   ASSERT_EQ(said(complete(newer, take(newer, in_order(terms(), object, "4")).fence, answer_of("four"))), "ok");
-  EXPECT_EQ(word(claim(lost, in_order(terms(Lapsed::taken_over), object, "3"))), "superseded");
+  EXPECT_EQ(word(claim(lost, in_order(terms(Terms::Lapsed::taken_over), object, "3"))), "superseded");
 }
 
 // A holder that renews keeps its object for as long as it works.

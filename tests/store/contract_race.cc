@@ -33,7 +33,7 @@ Task<void> compete(Store* store, Key key, Fingerprint fingerprint, Terms terms, 
     co_return;
   }
   const Record& record = std::get<Held>(*claim).record;
-  const auto word = record.state == State::running ? Heard::Word::running : Heard::Word::other;
+  const auto word = record.state == Record::State::running ? Heard::Word::running : Heard::Word::other;
   *heard = {.word = word, .fence = record.fence, .fingerprint = record.fingerprint};
 }
 
@@ -72,7 +72,7 @@ class Contest {
           const std::size_t claimer = (thread * lanes) + lane;
           Terms mine = terms;
           mine.owner = (round * claimers) + claimer + 1;
-          const Fingerprint fingerprint = fingerprint_of(terms.lapsed == Lapsed::taken_over ? 1 : claimer);
+          const Fingerprint fingerprint = fingerprint_of(terms.lapsed == Terms::Lapsed::taken_over ? 1 : claimer);
           start(context, compete(&store, keys[round], fingerprint, mine, &heard[round][claimer]));
         }
         together.wait();
@@ -102,7 +102,8 @@ TEST_P(StoreContract, LetsOneOf64TakeALapsedClaimOver) {
     take(keys.back(), brief_terms);
   }
   outlast(brief());
-  for (const auto& heard : Contest::hold(crew_, *store_, keys, terms(Lapsed::taken_over))) expect_one_winner(heard, 2);
+  for (const auto& heard : Contest::hold(crew_, *store_, keys, terms(Terms::Lapsed::taken_over)))
+    expect_one_winner(heard, 2);
 }
 
 // A key that expires is granted anew to exactly one of 64.
@@ -162,7 +163,7 @@ TEST_P(ExactContract, EitherTheHolderCompletesOrSomebodyTakesOver) {
     Terms mine = terms();
     mine.lease = Millis{1};
     const Granted granted = take(key, mine);
-    const Terms others = terms(Lapsed::taken_over);
+    const Terms others = terms(Terms::Lapsed::taken_over);
     bool finished = false;
     std::vector<Heard> heard(6);
     StartLine together(2);
@@ -205,7 +206,7 @@ Task<void> watch(Store* store, Key key, Terms terms, bool* told_unknown, const s
   while (!*over) {
     const Result<Claim> claim = co_await store->claim(key, fingerprint, terms);
     if (!claim) throw std::runtime_error("the claim failed: " + claim.error().detail);
-    if (std::get<Held>(*claim).record.state == State::unknown) *told_unknown = true;
+    if (std::get<Held>(*claim).record.state == Record::State::unknown) *told_unknown = true;
     std::this_thread::yield();  // the store may need this core to get on with the renewal
     co_await boost::asio::post(executor, token);
   }
@@ -234,7 +235,7 @@ TEST_P(ExactContract, EitherTheRenewalHoldsOrTheClaimHasLapsed) {
     });
     renewed_count += renewed ? 1 : 0;
     if (renewed) ASSERT_FALSE(told_unknown);
-    ASSERT_EQ(look(key).record.state, renewed ? State::running : State::unknown);
+    ASSERT_EQ(look(key).record.state, renewed ? Record::State::running : Record::State::unknown);
   }
   RecordProperty("renewed_in_time", renewed_count);
 }

@@ -50,9 +50,9 @@ TEST_P(ReopenContract, LeaseRunsOnWhileClosed) {
   store_.reset();
   outlast(brief());
   reopen();
-  EXPECT_EQ(look(key).record.state, State::unknown);
+  EXPECT_EQ(look(key).record.state, Record::State::unknown);
   EXPECT_EQ(said(complete(key, granted.fence, answer_of("late"))), "fenced");
-  EXPECT_EQ(take(key, terms(Lapsed::taken_over)).fence.number, granted.fence.number + 1);
+  EXPECT_EQ(take(key, terms(Terms::Lapsed::taken_over)).fence.number, granted.fence.number + 1);
 }
 
 // A renewal is kept: the claim does not fall back to the lease that it was made with.
@@ -64,7 +64,7 @@ TEST_P(ReopenContract, RenewedLeaseIsKept) {
   ASSERT_EQ(said(renew(key, granted.fence, ample)), "ok");
   reopen();
   outlast(brief());
-  EXPECT_EQ(look(key).record.state, State::running);
+  EXPECT_EQ(look(key).record.state, Record::State::running);
   EXPECT_EQ(said(complete(key, granted.fence, answer_of("kept"))), "ok");
 }
 

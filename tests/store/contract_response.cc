@@ -90,7 +90,7 @@ TEST_P(StoreContract, GivesResponsesBackByteForByte) {
   for (int time = 0; time < 2; ++time) {
     for (const auto& [key, sample] : kept) {
       const Held held = look(key);
-      EXPECT_EQ(held.record.state, State::done);
+      EXPECT_EQ(held.record.state, Record::State::done);
       expect_same(held.record.response, sample.response, sample.name);
     }
   }

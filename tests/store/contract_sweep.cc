@@ -53,7 +53,7 @@ TEST_P(StoreContract, SweepDeletesWhatHasExpiredAndNothingElse) {
   EXPECT_EQ(sum(sweep_all(100)), 4U);
   EXPECT_EQ(look(running).record.fence, held.fence);
   EXPECT_EQ(kept_body(done), "kept");
-  EXPECT_EQ(look(unknown).record.state, State::unknown);
+  EXPECT_EQ(look(unknown).record.state, Record::State::unknown);
   EXPECT_EQ(take(released).fence.number, 2U);
   EXPECT_EQ(said(complete(running, held.fence, answer_of("kept"))), "ok");
   for (const Key& key : {gone_done, gone_unknown, gone_released, gone_lapsed}) EXPECT_EQ(take(key).fence.number, 1U);
@@ -121,7 +121,7 @@ TEST_P(StoreContract, SweepGoesByTheLatestClaimOfAKey) {
   Terms brief_terms = terms();
   brief_terms.ttl = brief();
   ASSERT_EQ(said(complete(key, take(key, brief_terms).fence, nullptr)), "ok");
-  const Granted second = take(key, terms(Lapsed::taken_over));
+  const Granted second = take(key, terms(Terms::Lapsed::taken_over));
   ASSERT_EQ(said(complete(key, second.fence, answer_of("second"))), "ok");
   outlast(brief());
   EXPECT_EQ(sweep(100), 0U);

@@ -88,8 +88,8 @@ Task<void> claim_on(Race* race, std::uint64_t seed) {
       continue;
     }
     const Record& record = std::get<Held>(*claim).record;
-    if (record.state == State::released) throw std::runtime_error("a released record is never reported");
-    if (record.state != State::done) continue;
+    if (record.state == Record::State::released) throw std::runtime_error("a released record is never reported");
+    if (record.state != Record::State::done) continue;
     if (record.response == nullptr) throw std::runtime_error("done without a response");
     if (record.response->body != std::to_string(at)) throw std::runtime_error("the answer of another key");
     ++race->replays;

@@ -28,9 +28,9 @@ TEST_F(EmbeddedOpen, KeepsEverythingOverAReopen) {
   ASSERT_TRUE(complete(key(3), take(key(3)), nullptr));
   reopen();
   EXPECT_EQ(*look(key(1)).record.response, *response("first"));
-  EXPECT_EQ(look(key(2)).record.state, State::running);
+  EXPECT_EQ(look(key(2)).record.state, Record::State::running);
   EXPECT_EQ(look(key(2)).record.fence, running);
-  EXPECT_EQ(look(key(3)).record.state, State::unknown);
+  EXPECT_EQ(look(key(3)).record.state, Record::State::unknown);
   EXPECT_TRUE(complete(key(2), running, response("second")));
 }
 

@@ -38,10 +38,10 @@ TEST_F(EmbeddedStore, TimeDoesNotGoBackOverAReopen) {
   close();
   clock_.advance(-10 * minute);
   open();
-  EXPECT_EQ(look(key(1)).record.state, State::running);
+  EXPECT_EQ(look(key(1)).record.state, Record::State::running);
   EXPECT_EQ(look(key(1)).lease_left, Millis{1});
   clock_.advance(Millis{1});
-  EXPECT_EQ(look(key(1)).record.state, State::unknown);
+  EXPECT_EQ(look(key(1)).record.state, Record::State::unknown);
   EXPECT_EQ(complete(key(1), fence, response("late")).error().code, Code::fenced);
 }
 
@@ -70,7 +70,7 @@ TEST_F(EmbeddedStore, TheTimeMarkIsAtMostASecondOld) {
   fs::remove(mark());
   clock_.advance(-minute);
   open();
-  EXPECT_EQ(look(key(1)).record.state, State::unknown) << "its lease lapsed 1100 ms before the last commit";
+  EXPECT_EQ(look(key(1)).record.state, Record::State::unknown) << "its lease lapsed 1100 ms before the last commit";
 }
 
 // Goal: below the floor nothing new is claimed and the message says why; what runs may still end, and replays work.
@@ -115,7 +115,7 @@ TEST_F(EmbeddedStore, ACorruptRecordBlocksItsKeyOnly) {
     ASSERT_TRUE(engine.db.Put({}, engine.records, where, bytes).ok());
   });
   open();
-  for (const Lapsed lapsed : {Lapsed::stands, Lapsed::taken_over}) {
+  for (const Terms::Lapsed lapsed : {Terms::Lapsed::stands, Terms::Lapsed::taken_over}) {
     const Result<Claim> blocked = claim(key(1), {.lapsed = lapsed});
     ASSERT_FALSE(blocked);
     EXPECT_EQ(blocked.error().code, Code::corrupt);

@@ -25,12 +25,12 @@ using EmbeddedSweep = EmbeddedTest;
 constexpr Millis minute{60'000};
 constexpr Millis hour{3'600'000};
 
-Record record_of(const Key& key, State state, Time expires_at) {
+Record record_of(const Key& key, Record::State state, Time expires_at) {
   Record record;
   record.key = key;
   record.state = state;
   record.expires_at = expires_at;
-  if (state == State::done) record.response = std::make_shared<Response>();
+  if (state == Record::State::done) record.response = std::make_shared<Response>();
   return record;
 }
 
@@ -44,8 +44,9 @@ bool filtered(const ExpiryFilter& filter, const std::string& bytes) {
 TEST_F(EmbeddedSweep, CompactionTakesOnlyWhatEndedLongAgo) {
   ExpiryFilter filter;
   const Time expiry = clock_.now();
-  for (const State state : {State::running, State::done, State::unknown, State::released}) {
-    const bool ended = state == State::done || state == State::released;
+  for (const Record::State state :
+       {Record::State::running, Record::State::done, Record::State::unknown, Record::State::released}) {
+    const bool ended = state == Record::State::done || state == Record::State::released;
     const std::string bytes = encode(record_of(key(1), state, expiry));
     filter.set_time(expiry + hour - Millis{1});
     EXPECT_FALSE(filtered(filter, bytes));
@@ -78,12 +79,12 @@ TEST_F(EmbeddedSweep, RecordsAndIndexAgreeAfterACompaction) {
     EXPECT_EQ(left, 2U);
   });
   open();
-  EXPECT_EQ(look(key(200)).record.state, State::running);
+  EXPECT_EQ(look(key(200)).record.state, Record::State::running);
   EXPECT_EQ(take(key(5)).number, 1U);
   EXPECT_EQ(sweep(1000), 101U) << "the unknown record, and what the index held of the others";
   EXPECT_EQ(sweep(1000), 0U);
   EXPECT_EQ(look(key(5)).record.fence.number, 1U) << "a key claimed anew is not swept by its old entry";
-  EXPECT_EQ(look(key(200)).record.state, State::running);
+  EXPECT_EQ(look(key(200)).record.state, Record::State::running);
 }
 
 // Goal: a sweep touches what has expired, not what is stored, and does not walk over what it deleted before.
@@ -93,7 +94,7 @@ TEST_F(EmbeddedSweep, CostsWhatHasExpired) {
   const auto put = [&](std::uint64_t from, std::uint64_t count, Millis ttl) {
     std::vector<Change> changes;
     for (std::uint64_t i = from; i < from + count; ++i) {
-      Record record = record_of(key(i), State::done, clock_.now() + ttl);
+      Record record = record_of(key(i), Record::State::done, clock_.now() + ttl);
       changes.push_back({.id = record.key.id, .record = std::move(record), .replaced_expiry = std::nullopt});
     }
     ASSERT_TRUE((*ledger)->commit(changes));

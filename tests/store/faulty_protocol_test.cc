@@ -51,13 +51,13 @@ struct KeyStory {
 };
 
 struct World {
-  World(std::uint64_t seed, Lapsed policy)
+  World(std::uint64_t seed, Terms::Lapsed policy)
       : lapsed(policy),
         faulty(*store, clock, faults_by_seed(seed, {.of = {12, 2, 1, 1, 3, 3, 3}, .delay_max = Millis{700}})) {
     for (std::size_t at = 0; at < key_count; ++at) stories.at(at).key.id[0] = static_cast<std::uint8_t>(at + 1);
   }
 
-  Lapsed lapsed;
+  Terms::Lapsed lapsed;
   VirtualClock clock;
   std::unique_ptr<Store> store = make_memory_store(clock);
   FaultyStore faulty;
@@ -128,11 +128,11 @@ Task<void> want_answer(World* world, KeyStory* story, std::uint64_t seed) {
       continue;  // asks again, to hear what all the others hear
     }
     const Record& record = std::get<Held>(claim).record;
-    if (record.state == State::done) {
+    if (record.state == Record::State::done) {
       story->answers.insert(record.response->body);
       break;
     }
-    if (record.state == State::unknown && world->lapsed == Lapsed::stands) {
+    if (record.state == Record::State::unknown && world->lapsed == Terms::Lapsed::stands) {
       ++story->unknowns;
       break;
     }
@@ -165,7 +165,7 @@ TEST(FaultyProtocol, EveryKeyComesToOneAnswerWhenLapsedClaimsAreTakenOver) {
   std::uint64_t lost = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    World world(seed, Lapsed::taken_over);
+    World world(seed, Terms::Lapsed::taken_over);
     live(world, seed * 1'000);
     ASSERT_EQ(world.active, 0U) << "a caller never got an answer";
     for (KeyStory& story : world.stories) {
@@ -186,7 +186,7 @@ TEST(FaultyProtocol, EffectHappensAtMostOnceWhenLapsedClaimsStand) {
   int unknown = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    World world(seed, Lapsed::stands);
+    World world(seed, Terms::Lapsed::stands);
     live(world, seed * 1'000);
     ASSERT_EQ(world.active, 0U) << "a caller never got an answer";
     for (KeyStory& story : world.stories) {
@@ -208,7 +208,7 @@ TEST(FaultyProtocol, EffectHappensAtMostOnceWhenLapsedClaimsStand) {
 TEST(FaultyProtocol, SameSeedIsTheSameRun) {
   std::vector<std::string> stories;
   for (int time = 0; time < 2; ++time) {
-    World world(42, Lapsed::taken_over);
+    World world(42, Terms::Lapsed::taken_over);
     live(world, 42);
     std::string story;
     for (const KeyStory& key : world.stories) {

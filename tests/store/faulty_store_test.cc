@@ -76,7 +76,7 @@ TEST_F(FaultyStoreTest, IsTransparentWithoutAScript) {
   EXPECT_EQ(*start(faulty_.release(key(), fence)), "fenced");
   EXPECT_EQ(*start(faulty_.sweep(10)), "ok");
   EXPECT_EQ(faulty_.count(FaultKind::none), 5U);
-  EXPECT_EQ(stored()->state, State::done);
+  EXPECT_EQ(stored()->state, Record::State::done);
 }
 
 struct Row {
@@ -125,7 +125,7 @@ TEST_F(FaultyStoreTest, HoldersActAsTheTableSays) {
       {StoreCall::renew, [](Store& store, Fence fence) { return store.renew(key(), fence, 9 * ample); },
        [&] { return stored()->lease_until > clock_.now() + (2 * ample); }},
       {StoreCall::complete, [](Store& store, Fence fence) { return store.complete(key(), fence, answer_of("kept")); },
-       [&] { return stored()->state == State::done; }},
+       [&] { return stored()->state == Record::State::done; }},
       {StoreCall::release, [](Store& store, Fence fence) { return store.release(key(), fence); },
        [&] { return !stored().has_value(); }},
   };

@@ -75,7 +75,7 @@ TEST_F(LogTail, IsCutWhenAKilledStoreOpens) {
   for (const std::size_t size : {10U, 40'000U, 20U}) write(size);
   crash();
   open();
-  for (std::uint64_t i = 0; i < ends_.size(); ++i) EXPECT_EQ(look(key(i)).record.state, State::done);
+  for (std::uint64_t i = 0; i < ends_.size(); ++i) EXPECT_EQ(look(key(i)).record.state, Record::State::done);
   write(10);
   reopen();
   EXPECT_EQ(look(key(3)).record.response->body, noise(10));
@@ -169,8 +169,8 @@ TEST_F(LogTail, IsCutWhenThePowerWent) {
   bytes.replace(ends_.back() - 60'000, 4'096, 4'096, '\0');
   overwrite_log(bytes);
   open();
-  EXPECT_EQ(look(key(0)).record.state, State::done);
-  EXPECT_EQ(look(key(1)).record.state, State::running);  // its claim was whole
+  EXPECT_EQ(look(key(0)).record.state, Record::State::done);
+  EXPECT_EQ(look(key(1)).record.state, Record::State::running);  // its claim was whole
 }
 
 }  // namespace

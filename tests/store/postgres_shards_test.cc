@@ -14,9 +14,9 @@
 
 #include <gtest/gtest.h>
 
+#include "store/postgres_admin.h"
 #include "store/postgres_fixture.h"
 #include "support/postgres_server.h"
-#include <semel/postgres.h>
 
 namespace semel::test {
 namespace {
@@ -91,7 +91,7 @@ TEST_F(PostgresShards, AnObjectAndItsEventsLiveTogether) {
   for (std::uint64_t i = 0; i < 40; ++i) {
     Order order{.object = key_of(1'000 + i), .stamp = "5"};
     order.object.home = i + 1;
-    Terms terms{.lapsed = Lapsed::taken_over, .owner = i + 1};
+    Terms terms{.lapsed = Terms::Lapsed::taken_over, .owner = i + 1};
     const auto claim_at = [&](std::uint64_t number, const char* stamp) {
       Key key = key_of(number);
       key.home = order.object.home;
@@ -212,7 +212,7 @@ TEST_F(PostgresShards, KeysAreFoundWhereTheyWereAfterAShardWasAdded) {
   for (std::uint64_t i = 0; i < 160; ++i) {
     SCOPED_TRACE("key " + std::to_string(i));
     Terms terms = terms_of(1'000 + i);
-    terms.lapsed = Lapsed::taken_over;
+    terms.lapsed = Terms::Lapsed::taken_over;
     const Result<Claim> claimed = run(context_, store_->claim(key_of(i), fingerprint_of(1), terms));
     ASSERT_EQ(said(claimed), "ok");
     const auto* held = std::get_if<Held>(&*claimed);
@@ -227,7 +227,7 @@ TEST_F(PostgresShards, KeysAreFoundWhereTheyWereAfterAShardWasAdded) {
       EXPECT_EQ(said(complete(key_of(i), fence)), "ok");
     } else {
       ASSERT_NE(held, nullptr);
-      EXPECT_EQ(held->record.state, State::running);
+      EXPECT_EQ(held->record.state, Record::State::running);
       EXPECT_EQ(said(complete(key_of(i), fences[i])), "ok") << "by the holder of before";
     }
   }

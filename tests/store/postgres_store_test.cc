@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "store/postgres_admin.h"
 #include "store/postgres_fixture.h"
 #include "support/pgbouncer.h"
 #include "support/postgres_server.h"
@@ -91,8 +92,8 @@ TEST_F(PostgresStoreTest, ReplaysAndConflictsWriteNothing) {
   const std::string next = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text";
   const std::string before = quiet.run(next);
   for (std::uint64_t i = 0; i < 100; ++i) {
-    EXPECT_EQ(std::get<Held>(*claim(key_of(1), 100 + i)).record.state, State::done);
-    EXPECT_EQ(std::get<Held>(*claim(key_of(2), 100 + i)).record.state, State::running);
+    EXPECT_EQ(std::get<Held>(*claim(key_of(1), 100 + i)).record.state, Record::State::done);
+    EXPECT_EQ(std::get<Held>(*claim(key_of(2), 100 + i)).record.state, Record::State::running);
   }
   EXPECT_EQ(quiet.run(next), before);
 }

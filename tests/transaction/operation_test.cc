@@ -26,10 +26,10 @@ class OperationTest : public OwnConnectionTest {
   OperationBody two_steps(BlockingAction second) {
     return [this, second = std::move(second)](Operation& operation) mutable -> Outcome {
       const SharedResponse reserved = operation.step("reserve", paying(connection_, "reserve"));
-      if (reserved == nullptr) return unknown();
+      if (reserved == nullptr) return Outcome::unknown();
       const SharedResponse paid = operation.step("pay", std::move(second));
-      if (paid == nullptr) return unknown();
-      return kept(created(reserved->body + " " + paid->body));
+      if (paid == nullptr) return Outcome::unknown();
+      return Outcome::kept(created(reserved->body + " " + paid->body));
     };
   }
 };
@@ -41,7 +41,7 @@ TEST_F(OperationTest, RunsItsStepsAndReplaysItsAnswer) {
   int runs = 0;
   const auto again = [&](Operation&) {
     ++runs;
-    return kept(created("other"));
+    return Outcome::kept(created("other"));
   };
   EXPECT_EQ(body_of(call(again)), "replayed reserve pay");
   EXPECT_EQ(runs, 0);
@@ -49,7 +49,7 @@ TEST_F(OperationTest, RunsItsStepsAndReplaysItsAnswer) {
 
 // A step that failed lets a retry run; the steps before it are not run again.
 TEST_F(OperationTest, ResumesAfterTheLastFinishedStep) {
-  const auto busy = [](Fence) { return released({.status = 503, .fields = {}, .body = "busy"}); };
+  const auto busy = [](Fence) { return Outcome::released({.status = 503, .fields = {}, .body = "busy"}); };
   EXPECT_EQ(body_of(call(two_steps(busy))), "ran busy");
   EXPECT_EQ(effects(), "1");
   EXPECT_EQ(body_of(call(two_steps(paying(connection_, "pay")))), "ran reserve pay");
@@ -74,12 +74,12 @@ TEST_F(OperationTest, RemembersAStepThatFailedForGood) {
   const auto body = [&](Operation& operation) -> Outcome {
     const auto declined = [&](Fence) {
       ++asked;
-      return kept({.status = 402, .fields = {}, .body = "declined"});
+      return Outcome::kept({.status = 402, .fields = {}, .body = "declined"});
     };
     const SharedResponse paid = operation.step("pay", declined);
-    if (paid == nullptr) return unknown();
+    if (paid == nullptr) return Outcome::unknown();
     if (asked == 1) throw std::runtime_error("dies between the step and the end");
-    return kept(*paid);
+    return Outcome::kept(*paid);
   };
   (void)call(body);
   asked = 10;
@@ -93,7 +93,7 @@ TEST_F(OperationTest, HandsOutStableKeysForOthers) {
   const auto body = [&](Operation& operation) -> Outcome {
     seen.push_back(operation.key_for("pay"));
     EXPECT_NE(operation.key_for("pay"), operation.key_for("mail"));
-    return released(created("again"));
+    return Outcome::released(created("again"));
   };
   (void)call(body);
   (void)call(body);
@@ -106,7 +106,7 @@ TEST_F(OperationTest, HandsOutStableKeysForOthers) {
 
 // Another request under the same key is refused although the operation has no answer yet.
 TEST_F(OperationTest, RefusesAnotherRequestInTheMiddle) {
-  const auto busy = [](Fence) { return released(created("busy")); };
+  const auto busy = [](Fence) { return Outcome::released(created("busy")); };
   (void)call(two_steps(busy));
   EXPECT_EQ(refusal_of(call(two_steps(paying(connection_, "pay")), {}, 2)).problem.type, ProblemType::key_reused);
   EXPECT_EQ(effects(), "1");
@@ -121,9 +121,9 @@ TEST_F(OperationTest, ConcurrentCallersDoEachStepOnce) {
       callers.emplace_back([&] {
         const Connection own(url_);
         const auto body = [&](Operation& operation) -> Outcome {
-          if (operation.step("one", paying(own, "one")) == nullptr) return unknown();
-          if (operation.step("two", paying(own, "two")) == nullptr) return unknown();
-          return kept(created("done"));
+          if (operation.step("one", paying(own, "one")) == nullptr) return Outcome::unknown();
+          if (operation.step("two", paying(own, "two")) == nullptr) return Outcome::unknown();
+          return Outcome::kept(created("done"));
         };
         answer = body_of(run_operation(own.get(), key(), print(), {}, body));
       });

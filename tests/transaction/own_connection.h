@@ -56,7 +56,7 @@ class OwnConnectionTest : public testing::Test {
   static BlockingAction paying(const Connection& connection, std::string body) {
     return [&connection, body](Fence) {
       connection.run("INSERT INTO effects VALUES ('" + body + "')");
-      return kept(created(body));
+      return Outcome::kept(created(body));
     };
   }
 
@@ -75,7 +75,7 @@ inline std::string body_of(const Answer& answer) {
   if (const auto* ran = std::get_if<Ran>(&answer)) return "ran " + ran->outcome.response->body;
   if (const auto* replayed = std::get_if<Replayed>(&answer)) return "replayed " + replayed->response->body;
   const auto& refused = std::get<Refused>(answer);
-  return "refused " + std::string(slug(refused.problem.type)) + (refused.detail.empty() ? "" : ": " + refused.detail);
+  return "refused " + std::string(refused.problem.slug()) + (refused.detail.empty() ? "" : ": " + refused.detail);
 }
 
 }  // namespace semel::test

@@ -20,7 +20,7 @@ class PqxxTest : public OwnConnectionTest {
   static PqxxAction inserting(std::string body) {
     return [body](pqxx::work& work, Fence) {
       work.exec_params("INSERT INTO effects VALUES ($1)", body);
-      return kept(created(body));
+      return Outcome::kept(created(body));
     };
   }
 
@@ -41,7 +41,7 @@ TEST_F(PqxxTest, ExceptionRollsBack) {
   const auto broken = [](pqxx::work& work, Fence) -> Outcome {
     work.exec("INSERT INTO effects VALUES ('half')");
     work.exec("INSERT INTO no_such_table VALUES (1)");
-    return kept(created("never"));
+    return Outcome::kept(created("never"));
   };
   EXPECT_EQ(std::get<Ran>(call(broken)).outcome.verdict, Verdict::release);
   EXPECT_EQ(effects() + records(), "00");
@@ -52,7 +52,7 @@ TEST_F(PqxxTest, ExceptionRollsBack) {
 TEST_F(PqxxTest, ReleaseRollsBack) {
   const auto busy = [](pqxx::work& work, Fence) {
     work.exec("INSERT INTO effects VALUES ('half')");
-    return released(created("busy"));
+    return Outcome::released(created("busy"));
   };
   EXPECT_EQ(body_of(call(busy)), "ran busy");
   EXPECT_EQ(effects() + records(), "00");
@@ -63,7 +63,7 @@ TEST_F(PqxxTest, ReportsACommitThatFails) {
   connection_.run("CREATE TABLE late (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)");
   const auto twice = [](pqxx::work& work, Fence) {
     work.exec("INSERT INTO late VALUES (1), (1)");
-    return kept(created("paid"));
+    return Outcome::kept(created("paid"));
   };
   EXPECT_EQ(refusal_of(call(twice)).problem.type, ProblemType::store_unavailable);
   EXPECT_EQ(records(), "0");
@@ -75,7 +75,7 @@ TEST_F(PqxxTest, DuplicateIsToldInFlightAfterWaitMax) {
     const Policy hasty{.wait_max = Millis{50}};
     const Answer answer = once_in_transaction(connection_.get(), key(), print(), hasty, paying(connection_, "second"));
     EXPECT_EQ(refusal_of(answer).problem.type, ProblemType::in_flight);
-    return kept(created("slow"));
+    return Outcome::kept(created("slow"));
   };
   EXPECT_EQ(body_of(call(slow)), "ran slow");
 }

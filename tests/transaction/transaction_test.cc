@@ -51,7 +51,7 @@ TEST_F(TransactionTest, CommitsEffectAndAnswerTogetherAndReplays) {
 TEST_F(TransactionTest, ReleaseRollsBackAndLeavesNoTrace) {
   const auto declined = [&](Fence) {
     connection_.run("INSERT INTO effects VALUES ('half')");
-    return released({.status = 503, .fields = {}, .body = "busy"});
+    return Outcome::released({.status = 503, .fields = {}, .body = "busy"});
   };
   EXPECT_EQ(body_of(call(declined)), "ran busy");
   EXPECT_EQ(effects(), "0");
@@ -77,7 +77,7 @@ TEST_F(TransactionTest, ExceptionRollsBackAndIsNotUnknown) {
 TEST_F(TransactionTest, RefusesToCommitAfterAStatementThatFailed) {
   const auto careless = [&](Fence) {
     PQclear(PQexec(connection_.get(), "INSERT INTO no_such_table VALUES (1)"));
-    return kept(created("paid"));
+    return Outcome::kept(created("paid"));
   };
   EXPECT_EQ(refusal_of(call(careless)).problem.type, ProblemType::store_unavailable);
   EXPECT_EQ(records(), "0");
@@ -89,7 +89,7 @@ TEST_F(TransactionTest, ReportsACommitThatFails) {
   connection_.run("CREATE TABLE late (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)");
   const auto twice = [&](Fence) {
     connection_.run("INSERT INTO late VALUES (1), (1)");
-    return kept(created("paid"));
+    return Outcome::kept(created("paid"));
   };
   EXPECT_EQ(refusal_of(call(twice)).problem.type, ProblemType::store_unavailable);
   EXPECT_EQ(records(), "0");
@@ -106,7 +106,7 @@ TEST_F(TransactionTest, DuplicateWaitsForTheCommitAndReplays) {
       own.run("INSERT INTO effects VALUES ('slow')");
       inside.set_value();
       go_on.get_future().wait();
-      return kept(created("slow"));
+      return Outcome::kept(created("slow"));
     };
     first = body_of(once_in_transaction(own.get(), key(), print(), {}, slow));
   });
@@ -131,7 +131,7 @@ TEST_F(TransactionTest, DuplicateRunsWhenTheFirstRollsBack) {
       own.run("INSERT INTO effects VALUES ('failing')");
       inside.set_value();
       go_on.get_future().wait();
-      return released(created("no"));
+      return Outcome::released(created("no"));
     };
     (void)once_in_transaction(own.get(), key(), print(), {}, failing);
   });
@@ -151,9 +151,9 @@ TEST_F(TransactionTest, DuplicateIsToldInFlightAfterWaitMax) {
     const Policy hasty{.wait_max = Millis{50}};
     const Answer answer = once_in_transaction(other.get(), key(), print(), hasty, paying(other, "second"));
     EXPECT_EQ(refusal_of(answer).problem.type, ProblemType::in_flight);
-    EXPECT_EQ(refusal_of(answer).problem.retry, Retry::same_key);
+    EXPECT_EQ(refusal_of(answer).problem.retry, Problem::Retry::same_key);
     EXPECT_EQ(other.run("SELECT 1"), "1");
-    return kept(created("slow"));
+    return Outcome::kept(created("slow"));
   };
   EXPECT_EQ(body_of(call(slow)), "ran slow");
   EXPECT_EQ(effects(), "0");
@@ -173,7 +173,7 @@ TEST_F(TransactionTest, TheStoreOfAGatewaySeesTheSameRecord) {
   const Terms terms{.owner = 77};
   const Result<Claim> claim = run(context_, other->claim(key(), print(), terms));
   const Record& record = std::get<Held>(*claim).record;
-  EXPECT_EQ(record.state, State::done);
+  EXPECT_EQ(record.state, Record::State::done);
   EXPECT_EQ(*record.response, created("pay-1"));
 }
 
@@ -186,7 +186,7 @@ TEST_F(TransactionTest, SeesWhatAGatewayDid) {
   ASSERT_TRUE(run(context_, other->complete(key(), fence, nullptr)));
   EXPECT_EQ(refusal_of(call(paying(connection_, "x"))).problem.type, ProblemType::outcome_unknown);
   EXPECT_EQ(effects(), "0");
-  const Answer taken = call(paying(connection_, "pay-1"), {.on_unknown = OnUnknown::retry});
+  const Answer taken = call(paying(connection_, "pay-1"), {.on_unknown = Policy::OnUnknown::retry});
   EXPECT_EQ(std::get<Ran>(taken).fence.number, 2U);
   EXPECT_EQ(effects(), "1");
 }
@@ -197,7 +197,7 @@ TEST_F(TransactionTest, LeavesLockTimeoutAsItWas) {
   std::string inside;
   (void)call([&](Fence) {
     inside = connection_.run("SHOW lock_timeout");
-    return kept(created("x"));
+    return Outcome::kept(created("x"));
   });
   EXPECT_EQ(inside, "12345ms");
   EXPECT_EQ(connection_.run("SHOW lock_timeout"), "12345ms");
@@ -213,7 +213,7 @@ TEST_F(TransactionTest, WorksUnderSerializableIsolation) {
     const auto slow = [&](Fence) {
       inside.set_value();
       go_on.get_future().wait();
-      return kept(created("slow"));
+      return Outcome::kept(created("slow"));
     };
     (void)once_in_transaction(own.get(), key(), print(), {}, slow);
   });
@@ -238,11 +238,11 @@ TEST_F(TransactionTest, LosingTheConnectionLeavesNothing) {
   const auto killed = [&](Fence) {
     connection_.run("INSERT INTO effects VALUES ('half')");
     Connection(url_).run("SELECT pg_terminate_backend(" + std::to_string(PQbackendPID(connection_.get())) + ")");
-    return kept(created("paid"));
+    return Outcome::kept(created("paid"));
   };
   EXPECT_EQ(refusal_of(call(killed)).problem.type, ProblemType::store_unavailable);
   EXPECT_EQ(effects() + records(), "00");
-  EXPECT_EQ(refusal_of(call(killed)).problem.retry, Retry::same_key);
+  EXPECT_EQ(refusal_of(call(killed)).problem.retry, Problem::Retry::same_key);
 }
 
 // A connection that is in a transaction already is not ours to commit.

@@ -8,7 +8,7 @@ extern "C" int plugin_statuses() {
   const auto store = semel::make_memory_store(*clock);
   semel::BlockingOnce once(*store, *clock, 1);
   const auto key = semel::make_key("plugin", "", "k");
-  const auto act = [](semel::Fence) { return semel::kept({.status = 201, .fields = {}, .body = {}}); };
+  const auto act = [](semel::Fence) { return semel::Outcome::kept({.status = 201, .fields = {}, .body = {}}); };
   const semel::Answer answer = once.run(*key, {}, {}, act);
   const auto* ran = std::get_if<semel::Ran>(&answer);
   return ran == nullptr ? 0 : ran->outcome.response->status;
