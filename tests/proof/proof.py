@@ -99,6 +99,7 @@ class Context:
         """The report of a verdict; a history that breaks a promise is kept as a file (histories/README.md)."""
         report = Report(collections.Counter(counts or {}))
         report.counts.update(counts_of(verdict.records, verdict.calls))
+        report.counts["checks"] += report.counts["keys"]
         report.violations += [f"{invariant}: {scope} {key}: {what}" for invariant, scope, key, what in verdict.violations]
         for code in verdict.codes:
             report.must(code == 0, f"a gateway ended with {code}")

@@ -1,4 +1,4 @@
-"""Thousands of slow clients, a flood of keys by one tenant, more connections than files, uploads without an end
+"""Crowds of slow clients, a flood of keys by one tenant, more connections than files
 
 Slow heads, bodies and readers cost bounded memory and hold nobody up (F38). One tenant's flood of keys is refused with 429, the
 others go on, and no claim is evicted (F39). Out of descriptors, the gateway refuses or closes, and forgets nothing (F40).
