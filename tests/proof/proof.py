@@ -1,7 +1,8 @@
 """What the faults of the proof share: the context that each runs in, what it reports, and how it uses the oracle.
 
 A fault is a file in faults/. Its docstring says in one line what is done, then what must hold. FAULTS names the entries of
-the programme that it covers, QUICK and RELEASE are the arguments of run(context, ...), which returns a Report.
+the programme that it covers, QUICK and RELEASE are the arguments of run(context, ...), which returns a Report; `episodes` says
+how often it is called.
 """
 import collections
 import contextlib
@@ -71,6 +72,11 @@ class Context:
         room = self.folder / f"room{self._rooms}"
         room.mkdir(parents=True)
         return room
+
+    def clear(self):
+        """Makes room; what went wrong is in the report by now."""
+        for room in self.folder.glob("room*"):
+            shutil.rmtree(room, ignore_errors=True)
 
     def oracle(self, high=False, **options):
         """An oracle of its own folder. `high`: as many requests as this machine makes."""

@@ -12,7 +12,7 @@ import proof
 
 FAULTS = ("F23",)
 QUICK = {"rounds": 1}
-RELEASE = {"rounds": 100}
+RELEASE = {"rounds": 1, "episodes": 100}
 
 TAIL_BYTES = 2000
 

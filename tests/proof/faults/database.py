@@ -10,7 +10,7 @@ import postgres_oracle
 
 FAULTS = ("F10", "F12", "F13")
 QUICK = {"rounds": 20}
-RELEASE = {"rounds": 500}
+RELEASE = {"rounds": 20, "episodes": 25}
 
 
 class Faults(postgres_oracle.Faults):

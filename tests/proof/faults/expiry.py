@@ -12,7 +12,7 @@ import proof
 
 FAULTS = ("F22",)
 QUICK = {"seconds": 10}
-RELEASE = {"seconds": 600}
+RELEASE = {"seconds": 60, "episodes": 10}
 
 TTL_S = 1.0
 TICK_S = 0.002  # stores count in milliseconds

@@ -21,7 +21,7 @@ import wire
 
 FAULTS = ("F02",)
 QUICK = {"stores": ("embedded", "postgres"), "rounds": 1}
-RELEASE = {"stores": ("embedded", "postgres"), "rounds": 40}
+RELEASE = {"stores": ("embedded", "postgres"), "rounds": 4, "episodes": 10}
 
 LARGE = 12 << 20
 LATE_S = 0.3

@@ -9,7 +9,7 @@ import proof
 
 FAULTS = ("F37",)
 QUICK = {"rounds": 2}
-RELEASE = {"rounds": 100}
+RELEASE = {"rounds": 1, "episodes": 100}
 
 # Each works on the response of the n-th key; what it does to it.
 HARM = {

@@ -10,7 +10,7 @@ import oracle
 
 FAULTS = ("F02", "F36")
 QUICK = {"kills": 100, "pause": (0.2, 0.9)}
-RELEASE = {"kills": 9000, "pause": (0.2, 1.5)}
+RELEASE = {"kills": 100, "pause": (0.2, 0.9), "episodes": 90}
 
 POINTS = ("P1", "P2", "P3", "P4", "P5", "P7", "P8", "P10", "P11", "P12")
 PATIENCE_S = 3.0  # until the point has been passed so often; then from outside

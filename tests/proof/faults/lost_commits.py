@@ -11,7 +11,7 @@ import time
 
 FAULTS = ("F11",)
 QUICK = {"cuts": 60}
-RELEASE = {"cuts": 5000}
+RELEASE = {"cuts": 100, "episodes": 50}
 
 
 class Relay:

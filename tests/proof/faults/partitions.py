@@ -15,7 +15,7 @@ import proof
 
 FAULTS = ("F26",)
 QUICK = {"cuts": 6}
-RELEASE = {"cuts": 300}
+RELEASE = {"cuts": 30, "episodes": 10}
 
 CONFIG = oracle.CONFIG.replace('url = "http://$upstream"', 'url = "http://$upstream"\ntimeout = "2s"\nconnect_timeout = "1s"')
 WAYS = {"out": [("out", "daddr", "dport")], "in": [("in", "saddr", "sport")],

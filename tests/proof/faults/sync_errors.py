@@ -10,7 +10,7 @@ import wire
 
 FAULTS = ("F20",)
 QUICK = {"times": 8}
-RELEASE = {"times": 300}
+RELEASE = {"times": 30, "episodes": 10}
 
 
 def has_stopped(semel):
