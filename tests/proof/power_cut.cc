@@ -2,6 +2,7 @@
 // until the file is synced, so that kill -9 loses what a power cut would have lost. Reading a log back before that is
 // not done by anybody. Zeros that are laid out ahead (src/store/prepared_logs.h) come by pwrite, and are left alone.
 #include <cstdarg>
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 namespace {

@@ -123,7 +123,17 @@ class Context:
                    "last_fault": verdict.last_fault, "seconds": oracle.SETTLED_WITHIN, "effects": effects, "calls": calls}
         self.failures.mkdir(parents=True, exist_ok=True)
         path = self.failures / f"{self.name}-{self.seed}-{self._rooms}.json"
-        path.write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
+        path.write_text(history_text(history), encoding="utf-8")
+
+
+def history_text(history):
+    """JSON with a line for each record."""
+    parts = []
+    for name, value in history.items():
+        records = isinstance(value, list) and value and isinstance(value[0], dict)
+        text = "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]" if records else json.dumps(value)
+        parts.append(f' "{name}": {text}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def counts_of(records, calls):
