@@ -18,6 +18,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "core/eight_bytes.h"
 #include "policy/config.h"
 #include <semel/clock.h>
 
@@ -91,6 +92,13 @@ void LogSink::write(std::string_view lines) {
 }
 
 void append_json_escaped(std::string& out, std::string_view text) {
+  const bool plain = !any_byte(text, [](EightBytes eight) {
+    return eight.below(0x20) | eight.equal_to('"') | eight.equal_to('\\') | eight.equal_to(0x7f) | eight.not_ascii();
+  });
+  if (plain) {
+    out.append(text);
+    return;
+  }
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {

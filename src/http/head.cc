@@ -1,8 +1,12 @@
 #include "http/head.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <boost/beast/core/string.hpp>
 
@@ -18,16 +22,13 @@ constexpr std::size_t fields_usual = 16;
 
 Head::Head() {
   bytes_.reserve(bytes_usual);
-  places_.reserve(fields_usual);
   fields_.reserve(fields_usual);
 }
 
 void Head::clear() {
   bytes_.clear();
-  places_.clear();
   fields_.clear();
   method_ = target_ = {};
-  method_size_ = target_size_ = 0;
   status_ = 0;
   version_ = 11;
   keep_alive_ = true;
@@ -35,11 +36,32 @@ void Head::clear() {
   length_ = 0;
 }
 
+// The views follow the bytes to their new place.
+void Head::make_room(std::size_t size) {
+  if (bytes_.capacity() - bytes_.size() >= size) return;
+  std::string grown;
+  grown.reserve(std::max(bytes_.size() + size, bytes_.capacity() * 2));
+  grown.append(bytes_);
+  const auto moved = [&](std::string_view view) {
+    const std::ptrdiff_t at = view.empty() ? 0 : view.data() - bytes_.data();
+    return std::string_view(grown.data() + at, view.size());
+  };
+  method_ = moved(method_);
+  target_ = moved(target_);
+  for (FieldView& field : fields_) field = {.name = moved(field.name), .value = moved(field.value)};
+  bytes_ = std::move(grown);
+}
+
+std::string_view Head::append(std::string_view text) {
+  const std::size_t at = bytes_.size();
+  bytes_.append(text);
+  return std::string_view(bytes_).substr(at);
+}
+
 void Head::set_request(std::string_view method, std::string_view target) {
-  bytes_.append(method);
-  bytes_.append(target);
-  method_size_ = method.size();
-  target_size_ = target.size();
+  make_room(method.size() + target.size());
+  method_ = append(method);
+  target_ = append(target);
 }
 
 void Head::set_framing(Framing framing, std::uint64_t length) {
@@ -48,19 +70,9 @@ void Head::set_framing(Framing framing, std::uint64_t length) {
 }
 
 void Head::add(std::string_view name, std::string_view value) {
-  places_.push_back({.name_at = bytes_.size(), .name_size = name.size(), .value_size = value.size()});
-  bytes_.append(name);
-  bytes_.append(value);
-}
-
-void Head::seal() {
-  const std::string_view bytes = bytes_;
-  method_ = bytes.substr(0, method_size_);
-  target_ = bytes.substr(method_size_, target_size_);
-  for (const Place& place : places_) {
-    fields_.push_back({.name = bytes.substr(place.name_at, place.name_size),
-                       .value = bytes.substr(place.name_at + place.name_size, place.value_size)});
-  }
+  make_room(name.size() + value.size());
+  const std::string_view own_name = append(name);
+  fields_.push_back({.name = own_name, .value = append(value)});
 }
 
 std::optional<std::string_view> Head::find(std::string_view name) const {

@@ -19,15 +19,16 @@ enum class Framing : std::uint8_t { none, length, chunked, until_close };
 class Head {
  public:
   Head();
+  Head(const Head&) = delete;
+  Head& operator=(const Head&) = delete;
   void clear();
   void set_request(std::string_view method, std::string_view target);
   void set_status(std::uint16_t status) { status_ = status; }
   void set_framing(Framing framing, std::uint64_t length);
   void set_version(unsigned version) { version_ = version; }
   void set_keep_alive(bool keep_alive) { keep_alive_ = keep_alive; }
+  // After the last add() views into the head stay valid until clear().
   void add(std::string_view name, std::string_view value);
-  // To be called once, after the last add(): from then on views into the head stay valid until clear().
-  void seal();
 
   [[nodiscard]] std::string_view method() const { return method_; }
   [[nodiscard]] std::string_view target() const { return target_; }
@@ -41,17 +42,11 @@ class Head {
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const;
 
  private:
-  struct Place {
-    std::size_t name_at;
-    std::size_t name_size;
-    std::size_t value_size;  // the value stands right behind the name
-  };
+  void make_room(std::size_t size);
+  std::string_view append(std::string_view text);
 
   std::string bytes_;
-  std::vector<Place> places_;
   std::vector<FieldView> fields_;
-  std::size_t method_size_ = 0;
-  std::size_t target_size_ = 0;
   std::string_view method_;
   std::string_view target_;
   std::uint16_t status_ = 0;

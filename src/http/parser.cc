@@ -59,7 +59,6 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
     } else if (this->need_eof() && !this->is_done()) {
       head_.set_framing(Framing::until_close, 0);
     }
-    head_.seal();
     if (!is_request && coding_of(head_) != Coding::plain) return failed(Failure::malformed);
   }
   return consumed;

@@ -112,7 +112,10 @@ Coding coding_of(const Head& message) {
 }
 
 bool is_folded(std::string_view head) {
-  return head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos;
+  for (std::size_t at = head.find('\n'); at != std::string_view::npos; at = head.find('\n', at + 1)) {
+    if (at + 1 < head.size() && (head[at + 1] == ' ' || head[at + 1] == '\t')) return true;
+  }
+  return false;
 }
 
 bool has_bare_line_feed(std::string_view text) {

@@ -6,49 +6,27 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
 #include <boost/beast/http/status.hpp>
 
+#include "core/eight_bytes.h"
+
 namespace semel::http {
 namespace {
 
-// Eight bytes at a time: every field of every message comes by here. Each test answers which of the bytes pass it, by
-// their highest bits, and is exact about whether there is any.
-constexpr std::uint64_t each = 0x0101'0101'0101'0101;
-constexpr std::uint64_t highest = each * 0x80;
-
-constexpr std::uint64_t below(std::uint64_t bytes, unsigned char limit) {
-  return (bytes - each * limit) & ~bytes & highest;
-}
-constexpr std::uint64_t equal_to(std::uint64_t bytes, char c) {
-  return below(bytes ^ each * static_cast<unsigned char>(c), 1);
-}
-
-template <class Test>
-bool any_byte(std::string_view text, Test test) {
-  std::uint64_t found = 0;
-  while (!text.empty()) {
-    std::uint64_t bytes = each * 'a';
-    const std::size_t count = std::min(text.size(), sizeof(bytes));
-    std::memcpy(&bytes, text.data(), count);
-    found |= test(bytes);
-    text.remove_prefix(count);
-  }
-  return found != 0;
-}
+using std::string_view_literals::operator""sv;
 
 bool name_is_sound(std::string_view name) {
-  return !name.empty() && !any_byte(name, [](std::uint64_t bytes) {
-    return below(bytes, '!') | equal_to(bytes, ':') | equal_to(bytes, 0x7f) | (bytes & highest);
+  return !name.empty() && !any_byte(name, [](EightBytes eight) {
+    return eight.below('!') | eight.equal_to(':') | eight.equal_to(0x7f) | eight.not_ascii();
   });
 }
 
 bool value_is_sound(std::string_view value) {
-  return !any_byte(
-      value, [](std::uint64_t bytes) { return equal_to(bytes, '\r') | equal_to(bytes, '\n') | equal_to(bytes, '\0'); });
+  return !any_byte(value,
+                   [](EightBytes eight) { return eight.equal_to('\r') | eight.equal_to('\n') | eight.equal_to('\0'); });
 }
 
 void append_number(std::string& out, std::uint64_t value, int base) {
@@ -80,7 +58,15 @@ HeadWriter& HeadWriter::field(std::string_view name, std::string_view value) {
     sound_ = false;
     return *this;
   }
-  out_->append(name).append(": ").append(value).append("\r\n");
+  const std::size_t at = out_->size();
+  const std::size_t size = at + name.size() + value.size() + 4;
+  out_->resize_and_overwrite(size, [&](char* bytes, std::size_t /*size*/) {
+    char* to = std::ranges::copy(name, bytes + at).out;
+    to = std::ranges::copy(": "sv, to).out;
+    to = std::ranges::copy(value, to).out;
+    std::ranges::copy("\r\n"sv, to);
+    return size;
+  });
   return *this;
 }
 

@@ -6,54 +6,47 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "core/eight_bytes.h"
 #include "core/field_view.h"
 #include "policy/ascii.h"
-#include "policy/request_view.h"
+#include "policy/name_set.h"
+
 namespace semel {
 namespace {
 
-constexpr std::array<std::string_view, 7> hop_by_hop{"Connection", "Keep-Alive", "Proxy-Connection",   "TE",
-                                                     "Upgrade",    "Trailer",    "Proxy-Authorization"};
-constexpr std::array<std::string_view, 2> framing{"Content-Length", "Transfer-Encoding"};
-constexpr std::array<std::string_view, 8> personal{"Set-Cookie",
-                                                   "Set-Cookie2",
-                                                   "Date",
-                                                   "WWW-Authenticate",
-                                                   "Proxy-Authenticate",
-                                                   "Authentication-Info",
-                                                   "Proxy-Authentication-Info",
-                                                   "Authentication-Control"};
+constexpr NameSet hop_by_hop("Connection", "Keep-Alive", "Proxy-Connection", "TE", "Upgrade", "Trailer",
+                             "Proxy-Authorization");
+constexpr NameSet framing("Content-Length", "Transfer-Encoding");
+constexpr NameSet personal("Set-Cookie", "Set-Cookie2", "Date", "WWW-Authenticate", "Proxy-Authenticate",
+                           "Authentication-Info", "Proxy-Authentication-Info", "Authentication-Control");
 
 constexpr bool is_token_char(char c) {
   return is_letter(c) || is_digit(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
-// Every byte of every field is looked up here, so the answers are worked out once.
-using ByteSet = std::array<bool, 256>;
-template <class Test>
-consteval ByteSet bytes_that(Test test) {
-  ByteSet set{};
-  for (std::size_t byte = 0; byte < set.size(); ++byte) set.at(byte) = test(static_cast<char>(byte));
+// Every byte of every name is looked up here, so the answers are worked out once.
+constexpr std::array<bool, 256> in_names = [] {
+  std::array<bool, 256> set{};
+  for (std::size_t byte = 0; byte < set.size(); ++byte) set.at(byte) = is_token_char(static_cast<char>(byte));
   return set;
-}
-constexpr ByteSet in_names = bytes_that(is_token_char);
-constexpr ByteSet in_values = bytes_that([](char c) { return !is_control(c) || c == '\t'; });
+}();
 
-bool all_in(std::string_view text, const ByteSet& set) {
-  return std::ranges::all_of(text, [&set](char c) { return set[static_cast<unsigned char>(c)]; });
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
 }
 
 }  // namespace
 
 bool is_field_name(std::string_view name) {
-  return !name.empty() && all_in(name, in_names);
+  return !name.empty() && std::ranges::all_of(name, [](char c) { return in_names[static_cast<unsigned char>(c)]; });
 }
 
 bool is_field_value(std::string_view value) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  return all_in(value, in_values) && (value.empty() || (!blank(value.front()) && !blank(value.back())));
+  if (value.empty()) return true;
+  if (is_blank(value.front()) || is_blank(value.back())) return false;
+  const bool control = any_byte(value, [](EightBytes eight) { return eight.below(0x20) | eight.equal_to(0x7f); });
+  return !control || std::ranges::all_of(value, [](char c) { return !is_control(c) || c == '\t'; });
 }
 
 bool contains_name(std::span<const std::string_view> names, std::string_view name) {
@@ -65,18 +58,20 @@ bool contains_name(std::span<const std::string> names, std::string_view name) {
 }
 
 bool is_hop_by_hop(std::string_view name) {
-  return contains_name(hop_by_hop, name);
+  return hop_by_hop.contains(name);
 }
 bool is_framing(std::string_view name) {
-  return contains_name(framing, name);
+  return framing.contains(name);
 }
 bool is_personal(std::string_view name) {
-  return contains_name(personal, name);
+  return personal.contains(name);
 }
 
-std::vector<std::string_view> named_by_connection(std::span<const FieldView> fields) {
-  std::vector<std::string_view> names;
-  for (std::string_view line : lines_of(fields, "Connection")) {
+ConnectionNames named_by_connection(std::span<const FieldView> fields) {
+  ConnectionNames names;
+  for (const FieldView& field : fields) {
+    if (!equal_ignoring_case(field.name, "Connection")) continue;
+    std::string_view line = field.value;
     while (!line.empty()) {
       const std::size_t end = std::min(line.find(','), line.size());
       const std::string_view name = trimmed(line.substr(0, end));

@@ -4,11 +4,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include <boost/container/small_vector.hpp>
 
 #include "core/field_view.h"
 #include "core/function_ref.h"
-#include "policy/request_view.h"
+
 namespace semel {
 
 bool is_field_name(std::string_view name);  // a token, RFC 9110 §5.6.2
@@ -26,7 +27,8 @@ bool is_framing(std::string_view name);
 bool is_personal(std::string_view name);
 
 // The names in the Connection fields, which end at this hop too.
-std::vector<std::string_view> named_by_connection(std::span<const FieldView> fields);
+using ConnectionNames = boost::container::small_vector<std::string_view, 4>;
+ConnectionNames named_by_connection(std::span<const FieldView> fields);
 
 bool contains_name(std::span<const std::string_view> names, std::string_view name);
 bool contains_name(std::span<const std::string> names, std::string_view name);

@@ -2,7 +2,6 @@
 #include "policy/forward.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "policy/config.h"
 #include "policy/expression.h"
 #include "policy/fields.h"
+#include "policy/name_set.h"
 #include "policy/request_view.h"
 
 namespace semel {
@@ -27,12 +27,12 @@ constexpr std::string_view proto_field = "X-Forwarded-Proto";
 constexpr std::string_view host_field_name = "X-Forwarded-Host";
 
 // Written anew below, or not ours to pass on.
-constexpr std::array<std::string_view, 5> rewritten{"Host", "Expect", attempt_field, via_field, for_field};
-constexpr std::array<std::string_view, 3> of_the_way{proto_field, host_field_name, "Forwarded"};
+constexpr NameSet rewritten("Host", "Expect", attempt_field, via_field, for_field);
+constexpr NameSet of_the_way(proto_field, host_field_name, "Forwarded");
 
 // Fields that every guarded request means something by.
-constexpr std::array<std::string_view, 8> meaningful{"Host",   "Content-Length",  "Content-Type", "Authorization",
-                                                     "Cookie", "Idempotency-Key", "Signature",    "Signature-Input"};
+constexpr NameSet meaningful("Host", "Content-Length", "Content-Type", "Authorization", "Cookie", "Idempotency-Key",
+                             "Signature", "Signature-Input");
 
 // The lines of a list field as one, with `last` behind them.
 std::string appended(std::span<const FieldView> fields, std::string_view name, std::string_view last) {
@@ -59,13 +59,13 @@ bool names_header(const Expression& expression, std::string_view name) {
 void to_upstream(const RequestView& request, const Hop& hop, std::string_view host,
                  std::optional<std::uint64_t> attempt, FieldSink sink) {
   const bool keep_the_way = hop.forwarded == Forwarded::append;
-  const std::vector<std::string_view> connection = named_by_connection(request.fields);
+  const ConnectionNames connection = named_by_connection(request.fields);
   sink("Host", host);
   for (const FieldView& field : request.fields) {
     if (!is_field_name(field.name) || !is_field_value(field.value)) continue;
     if (is_hop_by_hop(field.name) || is_framing(field.name) || contains_name(connection, field.name)) continue;
-    if (contains_name(rewritten, field.name)) continue;
-    if (!keep_the_way && contains_name(of_the_way, field.name)) continue;
+    if (rewritten.contains(field.name)) continue;
+    if (!keep_the_way && of_the_way.contains(field.name)) continue;
     sink(field.name, field.value);
   }
   const auto came = [&](std::string_view name) { return keep_the_way && has_field(request.fields, name); };
@@ -79,7 +79,7 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
 std::optional<std::string> dropped_by_request(std::span<const FieldView> fields, const Route& route) {
   for (const std::string_view name : named_by_connection(fields)) {
     const bool identifies = names_header(route.key_from, name) || names_header(route.scope, name);
-    if (identifies || contains_name(meaningful, name)) return std::string(name);
+    if (identifies || meaningful.contains(name)) return std::string(name);
   }
   return std::nullopt;
 }

@@ -120,7 +120,7 @@ Judgement judge_probe(std::uint16_t status, std::span<const FieldView> fields) {
 Response to_keep(std::uint16_t status, std::span<const FieldView> fields, std::string_view body,
                  const KeepTerms& terms) {
   Response response{.status = status, .fields = {}, .body = {}, .body_kept = body.size() <= terms.store_body_max};
-  const std::vector<std::string_view> connection = named_by_connection(fields);
+  const ConnectionNames connection = named_by_connection(fields);
   response.fields.reserve(fields.size());
   for (const FieldView& field : fields) {
     if (!is_field_name(field.name) || !is_field_value(field.value)) continue;
@@ -134,7 +134,7 @@ Response to_keep(std::uint16_t status, std::span<const FieldView> fields, std::s
 }
 
 void to_client(std::span<const FieldView> fields, std::string_view replayed_header, FieldSink sink) {
-  const std::vector<std::string_view> connection = named_by_connection(fields);
+  const ConnectionNames connection = named_by_connection(fields);
   for (const FieldView& field : fields) {
     if (!is_field_name(field.name) || !is_field_value(field.value)) continue;
     if (!ends_here(field.name, connection, replayed_header)) sink(field.name, field.value);

@@ -23,7 +23,7 @@ constexpr std::size_t records_buffer_bytes = 32U << 20U;
 constexpr std::size_t records_buffer_buckets = 1U << 16U;
 constexpr std::size_t index_buffer_bytes = 8U << 20U;
 constexpr double filter_bits_per_key = 10;
-constexpr int runs_merged = 6;
+constexpr int runs_merged = 12;  // more cost look-ups, fewer cost merges: at 6 these took a tenth of all CPU time
 
 }  // namespace
 

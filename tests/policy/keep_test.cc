@@ -167,7 +167,7 @@ TEST(CheckStored, RefusesWhatCannotBeWritten) {
 // Connection may name several fields, on several lines.
 TEST(Fields, NamesWhatConnectionNames) {
   const Views fields{{"Connection", "close , X-A,,"}, {"connection", "x-b"}};
-  EXPECT_EQ(named_by_connection(fields), (std::vector<std::string_view>{"close", "X-A", "x-b"}));
+  EXPECT_EQ(named_by_connection(fields), (ConnectionNames{"close", "X-A", "x-b"}));
 }
 
 }  // namespace
