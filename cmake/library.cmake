@@ -43,6 +43,9 @@ semel_library(semel EXPORT semel SOURCES ${semel_sources} ${store_sources}
   PUBLIC Boost::headers Threads::Threads PRIVATE OpenSSL::Crypto PkgConfig::xxhash PkgConfig::libzstd)
 # Frames of coroutines go straight to the allocator (docs/adr/0009-allocator.md).
 target_compile_definitions(semel PUBLIC BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING)
+if(SEMEL_FAILPOINTS)
+  target_compile_definitions(semel PUBLIC $<BUILD_INTERFACE:SEMEL_FAILPOINTS>)
+endif()
 
 if(SEMEL_EMBEDDED)
   find_package(RocksDB 7.8 REQUIRED)

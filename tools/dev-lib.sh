@@ -134,14 +134,14 @@ run_bench() {
 }
 
 run_proof() {
-  [ -x tests/faults/run ] || not_yet proof "tests/faults/run"
   ensure_packages
-  build dev
   if [ "${1:-}" = library ]; then
     shift
+    build dev
     tests/recipes/run "$@"
   else
-    tests/faults/run "$@"
+    build dev --target semel_cli fault_driver fault_hammer wall_clock power_cut
+    tests/proof/run "$@"
   fi
 }
 

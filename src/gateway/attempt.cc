@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/failpoint.h"
 #include "http/call.h"
 #include "http/connection.h"
 #include "http/failure.h"
@@ -20,8 +21,10 @@ namespace semel {
 Task<bool> Attempt::exchange(std::string head, std::string_view body) {
   if (body.size() <= http::joined_bytes_max) head.append(std::exchange(body, {}));
   end_ = co_await call_.send(head, body);
+  failpoint("P7");
   if (end_ == http::CallEnd::answered) end_ = co_await call_.read_head();
   if (end_ != http::CallEnd::answered) co_return false;
+  failpoint("P8");
   http::Try<std::string> read = co_await call_.read_body_up_to(route_.store_body_max);
   if (!read) {
     end_ = read.error() == http::Failure::timed_out ? http::CallEnd::timed_out : http::CallEnd::lost;

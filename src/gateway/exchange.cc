@@ -16,6 +16,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/failpoint.h"
 #include "gateway/attempt.h"
 #include "gateway/metrics.h"
 #include "gateway/plan.h"
@@ -111,6 +112,7 @@ Task<void> Exchange::run() {
 }
 
 Task<void> Exchange::guard(const Route* route) {
+  failpoint("P1");
   if (const auto dropped = dropped_by_request(request_.fields, *route)) {
     Response refusal = plain_reply(400, "The Connection field names " + *dropped + ", which must not be dropped.");
     co_await send(std::move(refusal));
@@ -222,6 +224,7 @@ Task<Outcome> Exchange::attempt(const Route* route, Fence fence) {
   if (given_up_) co_return Outcome{.verdict = Verdict::release, .response = std::make_shared<Response>()};
   client_.silence();
   if (!admit(*route)) co_return Outcome{.verdict = Verdict::release, .response = std::make_shared<Response>()};
+  failpoint("P4");
   attempt_began_ = services_.clock.stopwatch();
   services_.metrics.claim_seconds.add(seconds(attempt_began_ - asked_));
   attempt_.emplace(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/failpoint.h"
 #include "http/connection.h"
 #include "http/failure.h"
 #include "http/parser.h"
@@ -40,6 +41,7 @@ Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
     Connection& connection = link_->connection();
     connection.reset_written();
     connection.deadline().expect_within(timeout_);
+    failpoint("P5");
     const Try<void> sent = co_await connection.write(head, body);
     if (sent) co_return CallEnd::answered;
     if (connection.written() > 0) co_return end_of(sent.error());
@@ -149,6 +151,7 @@ Attempt<std::string> Call::read_body_up_to(std::size_t bytes_max) {
     if (!piece) co_return failed(piece.error());
     if (piece->empty()) co_return body;
     body.append(*piece);
+    if (!parser_->done()) failpoint("P9");
     if (body.size() > bytes_max) co_return body;
   }
 }

@@ -19,6 +19,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
 
+#include "core/failpoint.h"
 #include "http/failure.h"
 #include "http/ticker.h"
 #include <semel/async.h>
@@ -122,6 +123,7 @@ Attempt<void> Connection::write(std::string_view first, std::string_view second,
       gone -= of_part;
     }
     if (*size > 0) continue;
+    failpoint("P6");  // of a reply: P13
     const auto [error] = co_await socket_.async_wait(Socket::wait_write, quietly);
     if (error) co_return failed(reason(error));
   }

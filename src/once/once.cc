@@ -14,6 +14,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "core/decision.h"
+#include "core/failpoint.h"
 #include "once/pause.h"
 #include "once/renewal.h"
 #include "once/waiters.h"
@@ -133,6 +134,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   for (;;) {
     std::unique_ptr<Waiters::Place> place;
     if (policy.in_flight == Policy::InFlight::wait) place = waiters_.enter(other.value_or(key), executor);
+    failpoint("P2");
     Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
     if (lost(claimed)) claimed = co_await claim_again(key, fingerprint, terms);
     if (!claimed) co_return refused_by(claimed.error());
@@ -219,7 +221,9 @@ Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action)
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
 
   if (outcome.verdict == Verdict::keep && outcome.response == nullptr) outcome.response = no_content();
+  failpoint("P10");
   const Result<void> finished = co_await finish(key, run.fence, outcome);
+  failpoint("P12");
   if (outcome.verdict == Verdict::keep && !finished) co_return outcome_unknown(policy, finished.error().detail);
   if (outcome.response == nullptr && outcome.verdict == Verdict::unknown) co_return outcome_unknown(policy, {});
   co_return Ran{.outcome = std::move(outcome), .fence = run.fence, .expires_at = run.expires_at};

@@ -2,6 +2,7 @@
 // Nothing is written before every call has been judged, and nothing is answered before that is durable.
 #include "store/batch.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/failpoint.h"
 #include "core/transition.h"
 #include "store/ledger.h"
 #include "store/recent_writes.h"
@@ -85,13 +87,24 @@ class Batch::Judge {
 
   void commit() {
     if (changes_.list().empty()) return;
+    pass<CompleteCall>("P11");
     const Result<void> committed = ledger_.commit(changes_.list());
+    pass<ClaimCall>("P3");
     if (committed && recent_ != nullptr) recent_->note(changes_.list());
     if (committed) return;
     for (Call* call : dependent_) refuse(*call, committed.error());
   }
 
  private:
+  // A failpoint on the way of those batches that hold such a call.
+  template <class Request>
+  void pass(const char* point) const {
+    if constexpr (has_failpoints) {
+      const auto is_one = [](const Call* call) { return std::holds_alternative<Request>(call->request); };
+      if (std::ranges::any_of(dependent_, is_one)) failpoint(point);
+    }
+  }
+
   void answer(const Key& key, ClaimCall& request) {
     const Result<const Record*> stored = find(key.id, request.absent_at);
     if (!stored) {

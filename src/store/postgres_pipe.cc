@@ -11,6 +11,7 @@
 #include <postgres_ext.h>
 
 #include "core/check.h"
+#include "core/failpoint.h"
 #include "store/postgres_connection.h"
 #include "store/postgres_statement.h"
 #include <semel/clock.h>
@@ -43,7 +44,9 @@ bool Pipe::send(std::unique_ptr<Statement> statement, Millis patience, std::chro
   batch.statement = std::move(statement);
   batch.ending = Ending::durable;
   batch.sent_at = now;
-  return sent.send(link_, patience) && PQpipelineSync(link_.connection.get()) == 1 && flush();
+  const bool gone = sent.send(link_, patience) && PQpipelineSync(link_.connection.get()) == 1 && flush();
+  if (sent.kind() == kind_complete) failpoint("P11");
+  return gone;
 }
 
 bool Pipe::flush() {

@@ -16,6 +16,7 @@
 #include <libpq-fe.h>
 
 #include "core/codec.h"
+#include "core/failpoint.h"
 #include "core/transition.h"
 #include "store/batch.h"
 #include "store/postgres_connection.h"
@@ -219,6 +220,7 @@ Statement::Outcome Statement::read(const PGresult* reply) {
 
 // An id without a row changed hands while it was looked at: it is asked for again.
 void Statement::read_claims(const PGresult* reply, Outcome& outcome) {
+  failpoint("P3");
   const RowsById rows(reply);
   for (std::size_t at = 0; at < leaders_.size(); ++at) {
     const std::size_t first = leaders_[at];

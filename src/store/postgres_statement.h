@@ -77,6 +77,7 @@ class Statement {
   };
   Outcome read(const PGresult* reply);
 
+  [[nodiscard]] std::size_t kind() const { return kind_; }
   [[nodiscard]] std::size_t rows() const { return leaders_.size(); }
   [[nodiscard]] std::size_t calls() const { return entries_.size(); }
   [[nodiscard]] Company company() const { return entries_.front().company; }

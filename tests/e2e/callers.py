@@ -93,11 +93,11 @@ def is_terminal(record):
     return record["kind"] == "ok" or record.get("problem") in ("outcome-unknown", "key-reused")
 
 
-def call_until_terminal(caller, operation, seconds):
+def call_until_terminal(caller, operation, seconds, extra=()):
     """Retries as the replies advise; the last record, terminal unless time ran out."""
     deadline = time.monotonic() + seconds
     while True:
-        record = caller.call(operation)
+        record = caller.call(operation, extra)
         if is_terminal(record) or time.monotonic() > deadline:
             return record
         time.sleep(0.05)

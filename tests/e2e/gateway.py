@@ -42,12 +42,12 @@ class DeadPort:
 class Gateway:
     """A semel process. The same object can be started again on the same folder and ports after it has ended."""
 
-    def __init__(self, binary, config, folder=None, environment=None, **values):
+    def __init__(self, binary, config, folder=None, environment=None, host=HOST, **values):
         """`config` is TOML in which $listen, $admin, $data and the names in `values` are filled in."""
         self.binary = str(pathlib.Path(binary).resolve())
         self._own_folder = tempfile.TemporaryDirectory(prefix="semel-e2e-") if folder is None else None
         self.folder = pathlib.Path(folder or self._own_folder.name)
-        self.address = (HOST, free_port())
+        self.address = (host, free_port())
         self.admin = (HOST, free_port())
         self.values = {"listen": "%s:%d" % self.address, "admin": "%s:%d" % self.admin,
                        "data": str(self.folder / "data"), **values}
@@ -55,6 +55,7 @@ class Gateway:
         self.out_path = self.folder / "stdout"
         self.err_path = self.folder / "stderr"
         self.environment = {**os.environ, **(environment or {})}
+        self.prefix = []  # words before the binary: a program that runs it and then is it, such as strace -D
         self.process = None
         self.write_config(config)
 
@@ -64,8 +65,8 @@ class Gateway:
     def spawn(self, *arguments):
         """Without waiting until it listens."""
         with open(self.out_path, "ab") as out, open(self.err_path, "ab") as err:
-            self.process = subprocess.Popen([self.binary, *(arguments or ("serve", "--config", str(self.config_path)))],
-                                            stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self.folder,
+            words = [*self.prefix, self.binary, *(arguments or ("serve", "--config", str(self.config_path)))]
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self.folder,
                                             env=self.environment)
         return self
 

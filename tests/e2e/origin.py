@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""An origin that remembers: origin.py --port PORT --log FILE
+"""An origin that remembers: origin.py --port PORT --log FILE [--host ADDRESS]
 
 It is not idempotent. Each POST has its effect once per arrival: a line in FILE, synced to disk, and only then an answer
 with a fresh nonce. What the file says is what happened; the checker (checker.py) compares it with what clients saw.
 
-A request may ask for trouble: X-Delay-Ms waits before the effect, X-Refuse answers 503 without one.
+A request may ask for trouble: X-Delay-Ms waits before the effect, X-Refuse answers 503 without one, X-Reply-Bytes makes the
+answer that long, X-Pause-Ms waits before the body is read.
 """
 import argparse
 import hashlib
@@ -47,22 +48,23 @@ def answer(recorder, request):
     time.sleep(float(request.get("X-Delay-Ms", "0")) / 1000)
     record = {"scope": request.get("Authorization"), "key": request.get("Idempotency-Key"),
               "attempt": int(request.get("Idempotency-Attempt", "0")), "request": request.get("X-Request"),
-              "body": digest(request.body)}
+              "body": digest(request.body), "at": time.monotonic()}
     if request.get("X-Refuse"):
         recorder.write({"what": "refused", **record})
         return 503, [], b"nothing was done"
     nonce = secrets.token_hex(16)
     seq = recorder.write({"what": "effect", "nonce": nonce, **record})
-    return 201, [("Content-Type", "application/json"), ("Location", f"/effects/{seq}"), ("X-Nonce", nonce)], \
-        json.dumps({"seq": seq, "nonce": nonce}).encode()
+    body = json.dumps({"seq": seq, "nonce": nonce}).encode().ljust(int(request.get("X-Reply-Bytes", "0")))
+    return 201, [("Content-Type", "application/json"), ("Location", f"/effects/{seq}"), ("X-Nonce", nonce)], body
 
 
 def serve(sock, recorder):
     reader = wire.Reader(sock, seconds=600)
     try:
         while True:
-            request = wire.read_body(reader, wire.read_head(reader), until_close=False)
-            status, fields, body = answer(recorder, request)
+            head = wire.read_head(reader)
+            time.sleep(float(head.get("X-Pause-Ms", "0")) / 1000)
+            status, fields, body = answer(recorder, wire.read_body(reader, head, until_close=False))
             fields.append(("Content-Length", str(len(body))))
             sock.sendall(wire.head_bytes(f"HTTP/1.1 {status} Fine", fields) + body)
     except (wire.Closed, wire.Cut, wire.Silent, OSError):
@@ -74,10 +76,11 @@ def serve(sock, recorder):
 class Origin:
     """The origin as a process of its own."""
 
-    def __init__(self, port, log):
-        self.address = ("127.0.0.1", port)
+    def __init__(self, port, log, host="127.0.0.1"):
+        self.address = (host, port)
         self.log = log
-        self.process = subprocess.Popen([sys.executable, "-B", __file__, "--port", str(port), "--log", str(log)])
+        self.process = subprocess.Popen([sys.executable, "-B", __file__, "--host", host, "--port", str(port), "--log",
+                                         str(log)])
         if not wire.eventually(self.is_alive, 10):
             raise RuntimeError("the origin does not listen")
 
@@ -102,11 +105,12 @@ def read_records(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--log", required=True)
     options = parser.parse_args()
     recorder = Recorder(options.log)
-    with socket.create_server(("127.0.0.1", options.port), backlog=256) as listener:
+    with socket.create_server((options.host, options.port), backlog=256) as listener:
         while True:
             sock, _ = listener.accept()
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -3,7 +3,7 @@
 
 Strict synchronous mode; each kill takes the primary and its patroni at once (cluster.py), the standby is promoted, and
 the killed one comes back as the standby of the other before the next kill. Origin, callers and checker are those of
-kill_oracle.py: exit code 0 says that nothing was lost and nothing ran twice. Takes some 25 seconds for each kill, so it
+oracle.py: exit code 0 says that nothing was lost and nothing ran twice. Takes some 25 seconds for each kill, so it
 is not among the tests that always run; skipped (77) where patroni or etcd is not installed.
 """
 import argparse
@@ -16,14 +16,10 @@ import tempfile
 import time
 
 import callers
-import checker
 import cluster
-import gateway
-import kill_oracle
-import origin
+import oracle
 
 SKIPPED = 77
-CONFIG = kill_oracle.CONFIG.replace('"embedded:$data"', '"$store"')
 LOADED_S = (2.0, 5.0)  # how long a pair is under load before its primary is killed
 
 
@@ -41,50 +37,36 @@ def serves(address, journal, load, seconds):
     caller.hang_up()
 
 
+def fail_over(pair, number):
+    """The primary is killed, and comes back as the standby of the other; how long that took."""
+    killed = pair.wait_for_pair()
+    killed.kill()
+    at = time.monotonic()
+    pair.wait_for("another primary", lambda: pair.primary() not in (None, killed))
+    promoted = time.monotonic() - at
+    killed.start()
+    pair.wait_for_pair()
+    print(f"kill {number}: {killed.name} gone, another primary after {promoted:.1f} s, "
+          f"a pair again after {time.monotonic() - at:.1f} s", flush=True)
+
+
 def run(options, folder):
     chance = random.Random(options.seed)
-    port = gateway.free_port()
-    journal = callers.Journal(folder / "calls.jsonl")
-    recorder = origin.Origin(port, folder / "origin.jsonl")
     pair = cluster.Cluster()
-    nodes, load, outages = [], None, []
     try:
         pair.start()
         pair.wait_for_pair()
         subprocess.run([options.binary, "migrate", "--url", pair.url], check=True, capture_output=True)
-        for name in ("a", "b"):
-            (folder / name).mkdir()
-            nodes.append(gateway.Gateway(options.binary, CONFIG, folder=folder / name, store=pair.url,
-                                         upstream=f"127.0.0.1:{port}").start())
-        addresses = [node.address for node in nodes]
-        load = kill_oracle.Load(addresses, journal, options.seed, options.clients)
-        load.start()
-        for number in range(options.kills):
-            time.sleep(chance.uniform(*LOADED_S))
-            killed = pair.wait_for_pair()
-            killed.kill()
-            at = time.monotonic()
-            pair.wait_for("another primary", lambda: pair.primary() not in (None, killed))  # pylint: disable=W0640
-            promoted = time.monotonic() - at
-            killed.start()
-            pair.wait_for_pair()
-            serves(addresses[number % 2], journal, load, 30)
-            outages.append((killed.name, promoted, time.monotonic() - at))
-            print(f"kill {number + 1}: {killed.name} gone, another primary after {promoted:.1f} s, "
-                  f"a pair that serves again after {outages[-1][2]:.1f} s", flush=True)
-        last_fault = time.monotonic()
-        load.stop()
-        for address in addresses:
-            kill_oracle.settle(address, journal, load.operations, kill_oracle.SETTLED_WITHIN + 10)
-        codes = [node.stop() for node in nodes]
+        with oracle.Oracle(options.binary, folder, options.seed, options.clients, nodes=2, store=pair.url) as stage:
+            stage.start()
+            for number in range(options.kills):
+                time.sleep(chance.uniform(*LOADED_S))
+                fail_over(pair, number + 1)
+                serves(stage.addresses[number % 2], stage.journal, stage.load, 30)
+            stage.settle()
+            return stage.end()
     finally:
-        if load is not None:
-            load.stopped.set()
-        for node in nodes:
-            node.close()
-        recorder.close()
         pair.close()
-    return recorder.records(), journal.records(), last_fault, codes
 
 
 def main():
@@ -102,18 +84,11 @@ def main():
     options.seed = random.randrange(1 << 32) if options.seed is None else options.seed
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="semel-oracle-") as folder:
-        records, calls, last_fault, codes = run(options, pathlib.Path(folder))
-    violations = checker.check(records, calls, last_fault, kill_oracle.SETTLED_WITHIN)
+        verdict = run(options, pathlib.Path(folder))
     print(f"{options.kills} primaries killed, {options.clients} clients, seed {options.seed}, "
           f"{time.monotonic() - started:.1f} s")
-    for what, times in checker.summary(records, calls).items():
-        print(f"  {times:8}  {what}")
-    for invariant, scope, key, what in violations[:20]:
-        print(f"{invariant} violated: {scope} {key}: {what}")
-    if any(codes):
-        print(f"the gateways ended with {codes}")
-    print(f"{len(violations)} violations")
-    return 1 if violations or any(codes) else 0
+    verdict.print()
+    return 0 if verdict.good else 1
 
 
 if __name__ == "__main__":

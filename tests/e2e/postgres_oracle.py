@@ -5,8 +5,8 @@
 While clients send operations to both gateways, retry them, send them at once from several sides and now and then reuse a
 key, one of these happens, again and again: the server crashes and comes back; its connections are terminated; commits wait
 for a standby that is not there, and their waits are cancelled; a gateway is killed, or is stopped for longer than its
-leases, or ends in good order and is started again. --only names one of them, as the methods of Faults are called. Origin, callers and
-checker are those of kill_oracle.py. Exit code 0: the promises held.
+leases, or ends in good order and is started again. --only names one of them, as the methods of Faults are called. Origin,
+callers and checker are those of oracle.py. Exit code 0: the promises held.
 """
 import argparse
 import collections
@@ -17,14 +17,9 @@ import sys
 import tempfile
 import time
 
-import callers
-import checker
-import gateway
-import kill_oracle
-import origin
+import oracle
 import postgres
 
-CONFIG = kill_oracle.CONFIG.replace('"embedded:$data"', '"$store"')
 TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel'"
 CANCEL = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 KINDS = ("crash_the_server", "cut_its_connections", "kill_a_gateway", "stop_a_gateway_past_its_leases", "restart_a_gateway",
@@ -63,12 +58,12 @@ class Faults:
         self.server.run("SELECT pg_reload_conf()")
 
     def kill_a_gateway(self):
-        kill_oracle.kill_and_restart(self.chance.choice(self.nodes))
+        oracle.kill_and_restart(self.chance.choice(self.nodes))
 
     def stop_a_gateway_past_its_leases(self):
         node = self.chance.choice(self.nodes)
         node.signal(signal.SIGSTOP)
-        time.sleep(kill_oracle.LEASE_SECONDS + 0.5)
+        time.sleep(oracle.LEASE_SECONDS + 0.5)
         node.signal(signal.SIGCONT)
 
     def restart_a_gateway(self):
@@ -84,39 +79,21 @@ class Faults:
 
 def run(options, folder):
     chance = random.Random(options.seed)
-    port = gateway.free_port()
-    journal = callers.Journal(folder / "calls.jsonl")
-    recorder = origin.Origin(port, folder / "origin.jsonl")
     server = postgres.Server(options.binary)
-    nodes = []
-    load = None
     try:
-        for name in ("a", "b"):
-            (folder / name).mkdir()
-            nodes.append(gateway.Gateway(options.binary, CONFIG, folder=folder / name, store=server.url,
-                                         upstream=f"127.0.0.1:{port}").start())
-        addresses = [node.address for node in nodes]
-        load = kill_oracle.Load(addresses, journal, options.seed, options.clients)
-        load.start()
-        faults = Faults(server, nodes, chance, [options.only] if options.only else KINDS)
-        for number in range(options.faults):
-            time.sleep(chance.uniform(*options.between))
-            faults.next(number)
-        last_fault = time.monotonic()
-        load.stop()
-        for address in addresses:
-            kill_oracle.settle(address, journal, load.operations, kill_oracle.SETTLED_WITHIN + 10)
-        codes = [node.stop() for node in nodes]
+        with oracle.Oracle(options.binary, folder, options.seed, options.clients, nodes=2, store=server.url) as stage:
+            stage.start()
+            faults = Faults(server, stage.nodes, chance, [options.only] if options.only else KINDS)
+            for number in range(options.faults):
+                time.sleep(chance.uniform(*options.between))
+                faults.next(number)
+            stage.settle()
+            verdict = stage.end()
     finally:
-        if load is not None:
-            load.stopped.set()
-        for node in nodes:
-            node.close()
-        recorder.close()
         server.close()
     if faults.cancelled:
         faults.count["waits cancelled"] = faults.cancelled
-    return recorder.records(), journal.records(), last_fault, codes, faults.count
+    return verdict, faults.count
 
 
 def main():
@@ -131,19 +108,12 @@ def main():
     options.seed = random.randrange(1 << 32) if options.seed is None else options.seed
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="semel-oracle-") as folder:
-        records, calls, last_fault, codes, count = run(options, pathlib.Path(folder))
-    violations = checker.check(records, calls, last_fault, kill_oracle.SETTLED_WITHIN)
+        verdict, count = run(options, pathlib.Path(folder))
     print(f"{options.faults} faults, {options.clients} clients, seed {options.seed}, {time.monotonic() - started:.1f} s")
     for what, times in count.items():
         print(f"  {times:8}  {what.replace('_', ' ')}")
-    for what, times in checker.summary(records, calls).items():
-        print(f"  {times:8}  {what}")
-    for invariant, scope, key, what in violations[:20]:
-        print(f"{invariant} violated: {scope} {key}: {what}")
-    if any(codes):
-        print(f"the gateways ended with {codes}")
-    print(f"{len(violations)} violations")
-    return 1 if violations or any(codes) else 0
+    verdict.print()
+    return 0 if verdict.good else 1
 
 
 if __name__ == "__main__":

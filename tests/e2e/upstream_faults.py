@@ -66,6 +66,19 @@ class Faults(harness.Case):
             arrival.close()
             self.assert_unknown(semel, client.reply(), 502, "k1")
 
+    def test_reset_in_the_middle_of_the_request(self):
+        """Part of it is out, on a pooled connection too: it is not sent again, however little has arrived."""
+        config = ONE_THREAD.replace("[upstream.app]", '[limits]\nbody_bytes = "64MiB"\n[upstream.app]') + ROUTE
+        with self.gateway(config) as semel:
+            body = b"x" * (24 << 20)
+            for key in ("fresh", "pooled"):
+                client = self.begin(semel, key, body)
+                arrival = self.stage.next()
+                arrival.reader.exactly(1000)
+                arrival.reset()
+                self.assert_unknown(semel, client.reply(), 502, key, body)
+                self.warm(semel, key + "-warm")
+
     # F05
 
     def test_idle_connection_was_closed_before(self):

@@ -62,18 +62,18 @@ def compile_bug(build, bug, folder):
     return target
 
 
-def link_bug(build, bug, changed, folder):
-    """The test program with the changed object in front of the library, which then leaves its own out."""
-    program = f"tests/{bug.program}"
+def link_bug(build, program, changed, folder):
+    """The program with the changed object in front of the library, which then leaves its own out."""
     line = run(["ninja", "-t", "commands", "-s", program], cwd=build).stdout.strip().splitlines()[-1]
     words = shlex.split(line.removeprefix(": && ").removesuffix(" && :"))
     at = words.index("-o")
-    words[at + 1] = str(folder / bug.program)
+    target = folder / pathlib.Path(program).name
+    words[at + 1] = str(target)
     words.insert(at, str(changed))
     done = run(words, cwd=build)
     if done.returncode != 0:
-        raise Broken(f"{bug.name} does not link:\n{done.stderr[-3000:]}")
-    return folder / bug.program
+        raise Broken(f"{program} does not link:\n{done.stderr[-3000:]}")
+    return target
 
 
 def run_test(program, test_filter):
@@ -102,7 +102,7 @@ def try_bug(build, bug):
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        program = link_bug(build, bug, compile_bug(build, bug, folder), folder)
+        program = link_bug(build, f"tests/{bug.program}", compile_bug(build, bug, folder), folder)
         began = time.monotonic()
         caught = verdict(run_test(program, bug.filter))
         return bug, caught, time.monotonic() - began, time.monotonic() - started

@@ -42,6 +42,10 @@ class Hardening(unittest.TestCase):
         checked = set(re.findall(r"\b(__\w+_chk)\b", readelf("--dyn-syms"))) - {"__stack_chk_fail"}
         self.assertTrue(checked, "no call to a checking form")
 
+    def test_no_test_can_end_it(self):
+        """Failpoints (src/core/failpoint.h) are in builds for tests only: here not even their name is left."""
+        self.assertNotIn(b"SEMEL_FAILPOINT", pathlib.Path(BINARY).read_bytes())
+
 
 if __name__ == "__main__":
     if not pathlib.Path(BINARY).exists():

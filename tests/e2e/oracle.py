@@ -1,0 +1,221 @@
+"""The oracle: an origin that writes down every effect, gateways in front of it, clients that write down every answer.
+
+Whoever has faults to make brings them about while the load runs. Then the load stops, every key is retried until it is
+settled, and checker.py says whether the promises held:
+
+    with Oracle(binary, folder, seed) as oracle:
+        oracle.start()
+        ...                         # faults
+        oracle.settle()
+        verdict = oracle.end()
+"""
+import collections
+import dataclasses
+import pathlib
+import random
+import threading
+import time
+
+import callers
+import checker
+import gateway
+import origin
+
+LEASE_SECONDS = 1.0
+SETTLED_WITHIN = LEASE_SECONDS + 5.0
+
+CONFIG = """
+[server]
+listen = "$listen"
+threads = 2
+[admin]
+listen = "$admin"
+[store]
+url = "$store"
+[log]
+requests = false
+[limits]
+body_bytes = "16MiB"
+[upstream.app]
+url = "http://$upstream"
+[[route]]
+path = "/hold/*"
+upstream = "app"
+lease = "1s"
+store_body_max = "16MiB"
+[[route]]
+path = "/wait/*"
+upstream = "app"
+lease = "1s"
+in_flight = "wait"
+wait_max = "2s"
+[[route]]
+path = "/retry/*"
+upstream = "app"
+lease = "1s"
+on_unknown = "retry"
+store_body_max = "16MiB"
+"""
+
+USUAL_DELAYS_MS = (0, 0, 0, 5, 20, 60)
+
+
+class Load:
+    """Clients that go on until they are told to stop, shared out over the gateways at `addresses`."""
+
+    def __init__(self, addresses, journal, seed, clients, delays_ms=USUAL_DELAYS_MS):
+        self.journal = journal
+        self.delays_ms = delays_ms
+        self.lock = threading.Lock()
+        self.recent = collections.deque(maxlen=40)
+        self.operations = set()
+        self.number = 0
+        self.stopped = threading.Event()
+        self.threads = [threading.Thread(target=self.run, daemon=True,
+                                         args=(random.Random(f"{seed}-{i}"), addresses[i % len(addresses)]))
+                        for i in range(clients)]
+
+    def start(self):
+        for thread in self.threads:
+            thread.start()
+
+    def stop(self):
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join()
+
+    def pick(self, chance):
+        """A new operation, one of late again, one of late under another tenant, or its key for another request."""
+        with self.lock:
+            kind = chance.random()
+            if kind < 0.35 or not self.recent:
+                self.number += 1
+                operation = callers.Operation(scope=chance.choice(["alice", "bob"]), key=f"k{self.number}",
+                                              body=b'{"n": %d}' % self.number,
+                                              target=chance.choice(["/hold/effects", "/wait/effects"]))
+            else:
+                operation = chance.choice(self.recent)
+                if kind > 0.95:
+                    operation = callers.Operation(operation.scope, operation.key, b'{"other": true}', operation.target)
+                elif kind > 0.90:
+                    other = "bob" if operation.scope == "alice" else "alice"
+                    operation = callers.Operation(other, operation.key, operation.body, operation.target)
+            self.recent.append(operation)
+            self.operations.add(operation)
+            return operation
+
+    def run(self, chance, address):
+        caller = callers.Caller(address, self.journal)
+        while not self.stopped.is_set():
+            operation = self.pick(chance)
+            extra = [("X-Delay-Ms", str(chance.choice(self.delays_ms)))]
+            if chance.random() < 0.05:
+                extra.append(("X-Refuse", "yes"))
+            record = caller.call(operation, extra)
+            if record["kind"] == "lost" or record.get("problem") == "store-unavailable":
+                time.sleep(0.02)
+        caller.hang_up()
+
+
+def settle(address, journal, operations, seconds, clients=8):
+    """Calls every operation until it is terminal, or time is up."""
+    waiting = list(operations)
+    lock = threading.Lock()
+
+    def run():
+        caller = callers.Caller(address, journal)
+        while True:
+            with lock:
+                if not waiting:
+                    break
+                operation = waiting.pop()
+            callers.call_until_terminal(caller, operation, seconds)
+        caller.hang_up()
+
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def kill_and_restart(semel):
+    semel.kill()
+    semel.start()
+
+
+@dataclasses.dataclass
+class Verdict:
+    """What the origin and the clients wrote down, what the checker found, how the gateways ended."""
+
+    records: list
+    calls: list
+    last_fault: float
+    codes: list
+    violations: list
+
+    @property
+    def good(self):
+        return not self.violations and not any(self.codes)
+
+    def print(self):
+        for what, count in checker.summary(self.records, self.calls).items():
+            print(f"  {count:8}  {what}")
+        found = collections.Counter(invariant for invariant, *_ in self.violations)
+        print("  " + "  ".join(f"{name} {found[name]}" for name in checker.INVARIANTS))
+        for invariant, scope, key, what in self.violations[:20]:
+            print(f"{invariant} violated: {scope} {key}: {what}")
+        if any(self.codes):
+            print(f"the gateways ended with {self.codes}")
+        print(f"{len(self.violations)} violations")
+
+
+class Oracle:
+    def __init__(self, binary, folder, seed, clients=8, nodes=1, store=None, config=CONFIG, delays_ms=USUAL_DELAYS_MS,
+                 host=gateway.HOST, origin_host=gateway.HOST):
+        """`store` is the address of a store that the nodes share; without it each has an embedded one of its own."""
+        folder = pathlib.Path(folder)
+        port = gateway.free_port()
+        self.journal = callers.Journal(folder / "calls.jsonl")
+        self.origin = origin.Origin(port, folder / "origin.jsonl", origin_host)
+        self.nodes = []
+        for number in range(nodes):
+            home = folder / f"node{number + 1}"
+            home.mkdir()
+            self.nodes.append(gateway.Gateway(binary, config, folder=home, host=host, upstream=f"{origin_host}:{port}",
+                                              store=store or f"embedded:{home / 'data'}"))
+        self.addresses = [node.address for node in self.nodes]
+        self.load = Load(self.addresses, self.journal, seed, clients, delays_ms)
+        self.last_fault = None
+        self.codes = []
+
+    def start(self):
+        for node in self.nodes:
+            node.start()
+        self.load.start()
+        return self
+
+    def settle(self):
+        """No more faults and no more load: every key is asked for at every node until it is settled."""
+        if self.last_fault is None:
+            self.last_fault = time.monotonic()
+        self.load.stop()
+        for address in self.addresses:
+            settle(address, self.journal, self.load.operations, SETTLED_WITHIN + 10)
+
+    def end(self):
+        """The nodes end in good order, and the books are compared."""
+        self.codes = [node.stop() for node in self.nodes]
+        self.origin.close()
+        records, calls = self.origin.records(), self.journal.records()
+        violations = checker.check(records, calls, self.last_fault, SETTLED_WITHIN)
+        return Verdict(records, calls, self.last_fault, self.codes, violations)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.load.stopped.set()
+        for node in self.nodes:
+            node.close()
+        self.origin.close()

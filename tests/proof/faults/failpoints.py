@@ -1,0 +1,148 @@
+"""kill -9 at each of the failpoints P1 to P13, on both stores, with routes that hold and routes that retry
+
+One request is on its way when the process dies at the point; then the gateway is started again and the request is retried
+from three sides. Before the claim was written (P1, P2) the retry runs. After it (P3 to P5) nothing has gone out: a route
+that retries runs it once, a route that holds says that nobody knows, because a gateway that died cannot say how far it
+got. From the first byte to the origin up to the write of the answer (P6 to P11) a route that holds says that nobody knows,
+and never sends the request again. When the answer is stored (P12, P13) a retry gets it, the same bytes, on any route. No key
+stays in flight.
+"""
+import concurrent.futures
+import threading
+import time
+
+import callers
+import checker
+import gateway
+import oracle
+import origin
+import proof
+import wire
+
+FAULTS = ("F02",)
+QUICK = {"stores": ("embedded", "postgres"), "rounds": 1}
+RELEASE = {"stores": ("embedded", "postgres"), "rounds": 4, "episodes": 10}
+
+LARGE = 12 << 20
+LATE_S = 0.3
+POINTS = [f"P{number}" for number in range(1, 14)]
+# What may be heard in the end, and how many effects there may be. "runs" is a first answer, "replays" is not.
+HOLDS = {"P1": ("runs", 1), "P2": ("runs", 1), "P3": ("unknown", 0), "P4": ("unknown", 0), "P5": ("unknown", 0),
+         "P6": ("unknown", 0), "P7": ("unknown", (0, 1)), "P8": ("unknown", 1), "P9": ("unknown", 1),
+         "P10": ("unknown", 1), "P11": (("unknown", "replays"), 1), "P12": ("replays", 1), "P13": ("replays", 1)}
+RETRIES = {**HOLDS, "P3": ("runs", 1), "P4": ("runs", 1), "P5": ("runs", 1), "P6": ("runs", 1), "P7": ("runs", (1, 2)),
+           "P8": ("runs", 2), "P9": ("runs", 2), "P10": ("runs", 2), "P11": (("runs", "replays"), (1, 2))}
+
+
+def among(value, allowed):
+    return value in allowed if isinstance(allowed, tuple) else value == allowed
+
+
+def failpoint_of(point):
+    """P13 is P6 of a reply; which of the two it is, the sizes of request and reply say."""
+    return "P6" if point == "P13" else point
+
+
+def heard(records):
+    """What the callers were told in the end, all of them the same thing."""
+    ends = {"unknown" if r.get("problem") == "outcome-unknown" else r["kind"] for r in records}
+    if ends == {"ok"}:
+        return "replays" if all(r["replayed"] for r in records) else "runs"
+    return ends.pop() if len(ends) == 1 else f"different things: {sorted(ends)}"
+
+
+class LateReader(wire.Wire):
+    """Reads its reply some time after it came, so that the gateway cannot get rid of all of it at once."""
+
+    def ask(self, method, target, fields=(), body=None):
+        self.request(method, target, fields, body)
+        time.sleep(LATE_S)
+        return self.reply(method)
+
+
+def retry(address, journal, operation, extra):
+    """From three sides at once; the last thing each of them heard."""
+    records = []
+
+    def one():
+        caller = callers.Caller(address, journal)
+        records.append(callers.call_until_terminal(caller, operation, oracle.SETTLED_WITHIN, extra))
+        caller.hang_up()
+
+    threads = [threading.Thread(target=one, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return records
+
+
+def kill_at(context, point, route, store, upstream, journal, number):
+    """One kill; the report, and the operation."""
+    report = proof.Report()
+    where = f"{point} on a route that {route}s, {store.split(':')[0]}"
+    body = b"x" * LARGE if point == "P6" else b'{"n": 1}'
+    extra = [("X-Reply-Bytes", str(LARGE))] if point in ("P9", "P13") else []
+    operation = callers.Operation("alice", f"{point}-{route}-{number}", body, f"/{route}/effects")
+    room = context.room()
+    semel = gateway.Gateway(context.binary, oracle.CONFIG, folder=room, upstream=upstream,
+                            store=store if store != "embedded" else f"embedded:{room / 'data'}",
+                            environment={"SEMEL_FAILPOINT": f"{failpoint_of(point)}:kill"})
+    try:
+        semel.start()
+        caller = callers.Caller(semel.address, journal)
+        caller.connection = LateReader(semel.address)
+        first = caller.call(operation, [*extra, ("X-Pause-Ms", str(LATE_S * 1000))] if point == "P6" else extra)
+        caller.hang_up()
+        if not report.must(semel.wait(5) == -9, f"{where}: the point was not passed"):
+            return report, operation
+        report.counts["kills"] += 1
+        report.must(first["kind"] == "lost", f"{where}: the first caller heard {first['kind']}")
+        del semel.environment["SEMEL_FAILPOINT"]
+        semel.start()
+        records = retry(semel.address, journal, operation, extra)
+        wanted = (HOLDS if route == "hold" else RETRIES)[point][0]
+        report.must(among(heard(records), wanted), f"{where}: retries heard {heard(records)}, not {wanted}")
+        report.must(semel.stop() == 0, f"{where}: semel did not end in good order")
+    finally:
+        semel.close()
+    return report, operation
+
+
+def run_store(context, store, rounds, workers):
+    """All points on one store."""
+    report = proof.Report()
+    room = context.room()
+    journal = callers.Journal(room / "calls.jsonl")
+    port = gateway.free_port()
+    recorder = origin.Origin(port, room / "origin.jsonl")
+    try:
+        tasks = [(point, route, number) for number in range(rounds) for point in POINTS for route in ("hold", "retry")]
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            done = list(pool.map(lambda task: kill_at(context, task[0], task[1], store, f"127.0.0.1:{port}", journal,
+                                                      task[2]), tasks))
+    finally:
+        recorder.close()
+    records, calls = recorder.records(), journal.records()
+    for (point, route, _), (one, operation) in zip(tasks, done):
+        report.add(one)
+        effects = sum(r["what"] == "effect" for r in records if r["key"] == operation.key)
+        wanted = (HOLDS if route == "hold" else RETRIES)[point][1]
+        report.must(among(effects, wanted), f"{point}, {route}, {store.split(':')[0]}: {effects} effects, not {wanted}")
+    # A route that retries is allowed a second effect after P6 to P11; of the others everything must hold.
+    held = [operation.key for (_, route, _), (_, operation) in zip(tasks, done) if route == "hold"]
+    violations = checker.check([r for r in records if r["key"] in held], [c for c in calls if c["key"] in held])
+    report.add(context.judged(oracle.Verdict(records, calls, None, [], violations)))
+    return report
+
+
+def run(context, stores, rounds, workers=4):
+    report = proof.Report()
+    for store in stores:
+        context.say(store)
+        if store == "embedded":
+            report.add(run_store(context, store, rounds, workers))
+        else:
+            with context.postgres() as server:
+                report.add(run_store(context, server.url, rounds, workers))
+    return report

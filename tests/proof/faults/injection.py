@@ -1,0 +1,55 @@
+"""Stored answers are damaged, cut, swapped between keys and made up, behind the gateway's back
+
+What does not bear the marks of its own claim is not replayed and not run again: 500, nothing of it is emitted, nothing is
+forwarded, and the key stays blocked for an operator to look at. Keys that were left alone go on as ever.
+"""
+import callers
+import oracle
+import proof
+
+FAULTS = ("F37",)
+QUICK = {"rounds": 2}
+RELEASE = {"rounds": 1, "episodes": 100}
+
+# Each works on the response of the n-th key; what it does to it.
+HARM = {
+    "one bit": "UPDATE semel.keys SET response = set_byte(response, length(response) / 2, "
+               "get_byte(response, length(response) / 2) # 1) WHERE {key}",
+    "cut": "UPDATE semel.keys SET response = substring(response FROM 1 FOR length(response) - 5) WHERE {key}",
+    "a line break": "UPDATE semel.keys SET response = overlay(response PLACING '\\x0d0a583a20'::bytea FROM 40) WHERE {key}",
+    "another key's": "UPDATE semel.keys SET response = (SELECT response FROM semel.keys WHERE {other}) WHERE {key}",
+    "empty": "UPDATE semel.keys SET response = ''::bytea WHERE {key}",
+    "made up": "UPDATE semel.keys SET response = decode(md5('x') || md5('y'), 'hex') WHERE {key}",
+}
+
+
+def nth(number):
+    return f"id = (SELECT id FROM semel.keys ORDER BY claimed_at, id LIMIT 1 OFFSET {number})"
+
+
+def run(context, rounds):
+    report = proof.Report()
+    for _ in range(rounds):
+        with context.postgres() as server, context.oracle(clients=0, store=server.url) as stage:
+            stage.start()
+            caller = callers.Caller(stage.addresses[0], stage.journal)
+            operations = [callers.Operation("alice", f"k{number}", b'{"n": 1}') for number in range(len(HARM) + 2)]
+            first = [caller.call(operation) for operation in operations]
+            report.must(all(one["kind"] == "ok" for one in first), "the first answers did not come")
+            caller.hang_up()
+            oracle.kill_and_restart(stage.nodes[0])  # so that nothing is replayed from memory
+            for number, statement in enumerate(HARM.values()):
+                server.run(statement.format(key=nth(number), other=nth(len(HARM))))
+            before = len(stage.origin.records())
+            for (name, operation), _ in zip(zip([*HARM, "untouched", "untouched"], operations), first):
+                for _ in range(2):
+                    again = caller.call(operation)
+                    if name == "untouched":
+                        report.must(again["kind"] == "ok" and again["replayed"], f"an untouched key heard {again}")
+                    else:
+                        report.must((again["status"], again.get("problem")) == (500, "record-corrupt"), f"{name}: {again}")
+            caller.hang_up()
+            report.must(len(stage.origin.records()) == before, "a damaged record was forwarded again")
+            report.counts.update({"faults": len(HARM), "requests": len(operations) * 3, "retries": len(operations) * 2})
+            report.must(stage.end().codes == [0], "the gateway did not end in good order")
+    return report

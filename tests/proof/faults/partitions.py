@@ -1,0 +1,104 @@
+"""The network between the gateway and its store, or its origin, is cut: both ways, and each way alone
+
+The gateway lives in a network namespace of its own; packets are dropped there without a word (nft). Without its store it fails
+closed: 503, nothing forwarded. Without its origin nothing went out, or nobody knows: what may have arrived is never sent
+again. When the network is whole, every key is settled.
+"""
+import contextlib
+import itertools
+import os
+import subprocess
+import time
+
+import oracle
+import proof
+
+FAULTS = ("F26",)
+QUICK = {"cuts": 6}
+RELEASE = {"cuts": 30, "episodes": 10}
+
+CONFIG = oracle.CONFIG.replace('url = "http://$upstream"', 'url = "http://$upstream"\ntimeout = "2s"\nconnect_timeout = "1s"')
+WAYS = {"out": [("out", "daddr", "dport")], "in": [("in", "saddr", "sport")],
+        "both": [("out", "daddr", "dport"), ("in", "saddr", "sport")]}
+
+
+def run_command(*words):
+    subprocess.run(words, check=True, capture_output=True, text=True)
+
+
+class Network:
+    """A namespace with one cable to ours. Nothing of it is left when it is closed."""
+
+    def __init__(self):
+        self.name = f"semel-proof-{os.getpid()}"
+        self.cable = f"sp{os.getpid()}"
+        subnet = f"10.199.{os.getpid() % 250}"
+        self.here, self.there = f"{subnet}.1", f"{subnet}.2"
+
+    def open(self):
+        run_command("ip", "netns", "add", self.name)
+        run_command("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", self.name)
+        run_command("ip", "address", "add", f"{self.here}/24", "dev", self.cable)
+        run_command("ip", "link", "set", self.cable, "up")
+        self.inside("ip", "address", "add", f"{self.there}/24", "dev", "eth0")
+        self.inside("ip", "link", "set", "eth0", "up")
+        self.inside("ip", "link", "set", "lo", "up")
+        self.inside("nft", "add table inet cut")
+        self.inside("nft", "add chain inet cut out { type filter hook output priority 0 ; }")
+        self.inside("nft", "add chain inet cut in { type filter hook input priority 0 ; }")
+
+    def inside(self, *words):
+        run_command("ip", "netns", "exec", self.name, *words)
+
+    def cut(self, port, way):
+        for chain, address, kind in WAYS[way]:
+            self.inside("nft", f"add rule inet cut {chain} ip {address} {self.here} tcp {kind} {port} drop")
+
+    def mend(self):
+        self.inside("nft", "flush table inet cut")
+
+    def close(self):
+        with contextlib.suppress(subprocess.CalledProcessError):
+            run_command("ip", "netns", "delete", self.name)  # and with it the cable
+
+
+@contextlib.contextmanager
+def network():
+    proof.need("ip", "nft")
+    if os.geteuid() != 0:
+        raise proof.Skipped("only root makes network namespaces")
+    made = Network()
+    try:
+        made.open()
+        yield made
+    except subprocess.CalledProcessError as error:
+        raise proof.Skipped(f"{error.cmd[-1]}: {error.stderr.strip()}") from error
+    finally:
+        made.close()
+
+
+def open_to(server, network_here):
+    """Lets the server be reached by way of the cable."""
+    with open(server.data / "pg_hba.conf", "a", encoding="utf-8") as rules:
+        rules.write(f"host all all {network_here}/24 trust\n")
+    server.run("SELECT pg_reload_conf()")
+
+
+def run(context, cuts):
+    with network() as net, context.postgres(f"listen_addresses = '{net.here}'") as server:
+        open_to(server, net.here)
+        url = f"postgres://postgres@{net.here}:5432/postgres"
+        with context.oracle(clients=8, nodes=2, store=url, config=CONFIG, host=net.there, origin_host=net.here) as stage:
+            for node in stage.nodes:
+                node.prefix = ["ip", "netns", "exec", net.name]
+            stage.start()
+            kinds = itertools.cycle(itertools.product((5432, stage.origin.address[1]), WAYS))
+            for number, (port, way) in zip(range(cuts), kinds):
+                context.say(f"cut {number + 1} of {cuts}")
+                time.sleep(context.chance.uniform(0.3, 0.8))
+                net.cut(port, way)
+                time.sleep(context.chance.uniform(1.0, 3.0))
+                net.mend()
+            time.sleep(2)
+            stage.settle()
+            return context.judged(stage.end(), {"faults": cuts})

@@ -1,0 +1,25 @@
+"""Two gateways on one PostgreSQL, restarted in good order one after the other under load
+
+Nobody is cut off without a word that he may retry, nothing runs twice, and what one gateway answered the other replays.
+"""
+import time
+
+FAULTS = ("F27",)
+QUICK = {"restarts": 12}
+RELEASE = {"restarts": 50, "episodes": 20}
+
+
+def run(context, restarts):
+    codes = []
+    with context.postgres() as server, context.oracle(high=True, nodes=2, store=server.url) as stage:
+        stage.start()
+        for number in range(restarts):
+            context.say(f"restart {number + 1} of {restarts}")
+            time.sleep(context.chance.uniform(0.2, 0.6))
+            node = stage.nodes[number % 2]
+            codes.append(node.stop())
+            node.start()
+        stage.settle()
+        report = context.judged(stage.end(), {"faults": restarts})
+    report.must(not any(codes), f"gateways ended with {codes}")
+    return report

@@ -1,0 +1,159 @@
+"""What the faults of the proof share: the context that each runs in, what it reports, and how it uses the oracle.
+
+A fault is a file in faults/. Its docstring says in one line what is done, then what must hold. FAULTS names the entries of
+the programme that it covers, QUICK and RELEASE are the arguments of run(context, ...), which returns a Report; `episodes` says
+how often it is called.
+"""
+import collections
+import contextlib
+import dataclasses
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+E2E = ROOT / "tests" / "e2e"
+sys.path.insert(0, str(E2E))
+
+import checker  # noqa: E402  (found by the line above)
+import oracle  # noqa: E402
+
+HIGH_CLIENTS = 24
+NO_DELAYS_MS = (0, 0, 0, 0, 0, 0, 0, 5)
+
+
+class Skipped(Exception):
+    """This machine cannot do it; the text says why."""
+
+
+@dataclasses.dataclass
+class Report:
+    """What happened, in counts that the table adds up, and what went wrong."""
+
+    counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    violations: list = dataclasses.field(default_factory=list)
+
+    def add(self, other):
+        self.counts.update(other.counts)
+        self.violations += other.violations
+
+    def must(self, holds, what):
+        """Counts an expectation, and keeps it if it does not hold."""
+        self.counts["checks"] += 1
+        if not holds:
+            self.violations.append(what)
+        return holds
+
+
+@dataclasses.dataclass
+class Context:
+    """Where a fault runs: the binary under test, the build it comes from, a folder that is its own, a seed."""
+
+    name: str
+    binary: pathlib.Path
+    build: pathlib.Path
+    folder: pathlib.Path
+    seed: int
+    failures: pathlib.Path
+    say: object = print  # progress: what is being done now
+
+    def __post_init__(self):
+        self.chance = random.Random(f"{self.name}-{self.seed}")
+        self._rooms = 0
+
+    def room(self):
+        """A new empty folder."""
+        self._rooms += 1
+        room = self.folder / f"room{self._rooms}"
+        room.mkdir(parents=True)
+        return room
+
+    def clear(self):
+        """Makes room; what went wrong is in the report by now."""
+        for room in self.folder.glob("room*"):
+            shutil.rmtree(room, ignore_errors=True)
+
+    def oracle(self, high=False, **options):
+        """An oracle of its own folder. `high`: as many requests as this machine makes."""
+        if high:
+            options = {"clients": HIGH_CLIENTS, "delays_ms": NO_DELAYS_MS, **options}
+        return oracle.Oracle(self.binary, self.room(), f"{self.name}-{self.seed}", **options)
+
+    def program(self, *command, seconds=3600, environment=None):
+        """Runs a test program of the tree; (what it printed, whether it was content)."""
+        done = subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True, check=False,
+                              timeout=seconds, env=environment)
+        return done.stdout + done.stderr, done.returncode
+
+    @contextlib.contextmanager
+    def postgres(self, settings=""):
+        import postgres  # pylint: disable=import-outside-toplevel
+        if not (postgres.PROGRAMS / "initdb").exists():
+            raise Skipped("PostgreSQL 15 is not installed")
+        server = postgres.Server(str(self.binary), settings)
+        try:
+            yield server
+        finally:
+            server.close()
+
+    def judged(self, verdict, counts=None):
+        """The report of a verdict; a history that breaks a promise is kept as a file (histories/README.md)."""
+        report = Report(collections.Counter(counts or {}))
+        report.counts.update(counts_of(verdict.records, verdict.calls))
+        report.counts["checks"] += report.counts["keys"]
+        report.violations += [f"{invariant}: {scope} {key}: {what}" for invariant, scope, key, what in verdict.violations]
+        for code in verdict.codes:
+            report.must(code == 0, f"a gateway ended with {code}")
+        if verdict.violations:
+            self.keep_history(verdict)
+        return report
+
+    def keep_history(self, verdict):
+        """Of a few keys only: the others have nothing to do with it."""
+        keys = list(dict.fromkeys((scope, key) for _, scope, key, _ in verdict.violations))[:2]
+        effects, calls = ([record for record in records if (record["scope"], record["key"]) in keys]
+                          for records in (verdict.records, verdict.calls))
+        found = checker.check(effects, calls, verdict.last_fault, oracle.SETTLED_WITHIN)
+        history = {"found": sorted({invariant for invariant, *_ in found}), "fault": self.name, "seed": self.seed,
+                   "last_fault": verdict.last_fault, "seconds": oracle.SETTLED_WITHIN, "effects": effects, "calls": calls}
+        self.failures.mkdir(parents=True, exist_ok=True)
+        path = self.failures / f"{self.name}-{self.seed}-{self._rooms}.json"
+        path.write_text(history_text(history), encoding="utf-8")
+
+
+def history_text(history):
+    """JSON with a line for each record."""
+    parts = []
+    for name, value in history.items():
+        records = isinstance(value, list) and value and isinstance(value[0], dict)
+        text = "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]" if records else json.dumps(value)
+        parts.append(f' "{name}": {text}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def counts_of(records, calls):
+    """What the table adds up over all faults."""
+    keys = {(call["scope"], call["key"]) for call in calls}
+    return collections.Counter({
+        "requests": len(calls), "retries": len(calls) - len(keys), "keys": len(keys),
+        "effects": sum(record["what"] == "effect" for record in records),
+        "replays": sum(bool(call.get("replayed")) for call in calls),
+        "unknown": len({(c["scope"], c["key"]) for c in calls if c.get("problem") == "outcome-unknown"})})
+
+
+def until(deadline, pause=0.05):
+    """Turns of a loop until the deadline (of time.monotonic)."""
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(pause)
+
+
+def need(*programs):
+    for program in programs:
+        if shutil.which(program) is None:
+            raise Skipped(f"{program} is not installed")
