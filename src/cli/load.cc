@@ -4,12 +4,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <ios>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +39,12 @@ class SystemResolver : public Resolver {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
+  // Reading a folder throws, and a pipe may never end.
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return fail(Code::invalid, "it is not a regular file");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail(Code::invalid, std::strerror(errno));
   return std::string(std::istreambuf_iterator<char>(file), {});

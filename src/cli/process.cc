@@ -1,6 +1,7 @@
 #include "cli/process.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -28,11 +29,13 @@ std::uint64_t random_seed() {
   return seed;
 }
 
-void raise_file_limit() {
+std::size_t raise_file_limit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  check(getrlimit(RLIMIT_NOFILE, &limit) == 0, "every process has a limit of files");
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
 }
 
 Result<void> drop_privileges(const std::string& user) {

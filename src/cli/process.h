@@ -1,6 +1,7 @@
 // What a program asks of the system that it runs on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -11,8 +12,8 @@ namespace semel {
 // From the kernel; never the same twice.
 std::uint64_t random_seed();
 
-// As many connections as the system allows.
-void raise_file_limit();
+// As many open files as the system allows, and how many that are.
+std::size_t raise_file_limit();
 
 // If started as root: becomes `user`, for good, and keeps nothing but the right to take ports below 1024. To be called
 // before there are threads and files. Code::invalid: there is no such user. Code::unavailable: the system refuses.

@@ -2,6 +2,8 @@
 #include "cli/serve.h"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,6 +29,9 @@
 
 namespace semel {
 namespace {
+
+constexpr std::size_t files_of_our_own =
+    128;  // the store's, the admin listener's, those of connections that are ending
 
 // Until every thread has ended; a second signal to stop ends them at once.
 void drain(Gateway& gateway) {
@@ -64,14 +69,27 @@ int serve(const ServeOptions& options) {
   return run_gateway(config, hooks);
 }
 
+// Clients must not take the files that upstreams, the store and the admin listener need: a client counts twice.
+std::shared_ptr<const Config> within(std::size_t files, const std::shared_ptr<const Config>& config) {
+  const std::size_t room = files > 2 * files_of_our_own ? (files - files_of_our_own) / 2 : files_of_our_own / 2;
+  if (config->limits.connections <= room) return config;
+  fmt::print(stderr,
+             "semel: limits.connections is {}, but this process may open {} files: it will take {} connections; "
+             "raise the limit of open files (ulimit -n, LimitNOFILE=)\n",
+             config->limits.connections, files, room);
+  auto lower = std::make_shared<Config>(*config);
+  lower->limits.connections = static_cast<std::uint32_t>(room);
+  return lower;
+}
+
 }  // namespace
 
-int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& hooks) {
-  if (const std::string missing = unsupported(*config); !missing.empty()) {
+int run_gateway(const std::shared_ptr<const Config>& wanted, const ServeHooks& hooks) {
+  if (const std::string missing = unsupported(*wanted); !missing.empty()) {
     fmt::print(stderr, "semel: {}\n", missing);
     return 1;
   }
-  raise_file_limit();
+  const std::shared_ptr<const Config> config = within(raise_file_limit(), wanted);
   if (const Result<void> dropped = drop_privileges(config->server.user); !dropped) {
     fmt::print(stderr, "semel: {}\n", dropped.error().detail);
     return 1;

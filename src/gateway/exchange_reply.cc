@@ -179,7 +179,10 @@ std::string Exchange::head_for_probe(const Route& route, std::string_view target
                 .forwarded = config().server.forwarded};
   const std::string host = upstream.host == HostSource::client ? std::string(host_) : host_field(upstream.urls.front());
   to_upstream(request_, hop, host, std::nullopt, [&out](std::string_view name, std::string_view value) {
-    if (!to_lower(name).starts_with("content-")) out.field(name, value);
+    const std::string lower = to_lower(name);
+    // Of a body that the probe does not have, or that would make its answer another one than the request's.
+    const bool out_of_place = lower.starts_with("content-") || lower.starts_with("if-") || lower == "range";
+    if (!out_of_place) out.field(name, value);
   });
   out.end();
   return head;

@@ -50,6 +50,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Conf
   if (!tls) return std::unexpected(tls.error());
   std::unique_ptr<Gateway> gateway(
       new Gateway(std::move(store), std::move(store_metrics), clock, seed, config->limits.waiters));
+  gateway->metrics_.log = &log;
   gateway->gate_.connections_max = config->limits.connections;
   gateway->gate_.per_address_max = config->limits.connections_per_ip;
   const Shared shared{.clock = clock,

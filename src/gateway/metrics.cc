@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "gateway/histogram.h"
+#include "gateway/request_log.h"
 #include <semel/problem.h>
 
 namespace semel {
@@ -115,6 +116,10 @@ std::string Metrics::render() const {
   heading(out, "semel_slow_clients_total", "counter",
           "Clients that were told 408 or cut off because they sent a request or took an answer too slowly.");
   sample(out, "semel_slow_clients_total", slow_clients.load(std::memory_order_relaxed));
+  if (log != nullptr) {
+    heading(out, "semel_log_lines_dropped_total", "counter", "Lines of the log that were thrown away: nobody read it.");
+    sample(out, "semel_log_lines_dropped_total", log->lines_dropped());
+  }
   heading(out, "semel_in_flight", "gauge", "Guarded requests under way.");
   sample(out, "semel_in_flight", in_flight.load(std::memory_order_relaxed));
   heading(out, "semel_expired_total", "counter", "Expired records that were swept.");

@@ -56,6 +56,8 @@ struct RouteMetrics {
   std::atomic<std::uint64_t> bad_outcome_fields{0};
 };
 
+class LogSink;
+
 class Metrics {
  public:
   // `store` may be nothing: not every store tells.
@@ -70,6 +72,7 @@ class Metrics {
   std::atomic<std::uint64_t> handshake_failures{0};
   std::atomic<std::uint64_t> connections_refused{0};
   std::atomic<std::uint64_t> slow_clients{0};
+  const LogSink* log = nullptr;  // set before anything is rendered
   Histogram claim_seconds;
   Histogram complete_seconds;
   Histogram upstream_seconds;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -12,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/poll.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -24,6 +28,10 @@
 
 namespace semel {
 namespace {
+
+constexpr std::size_t backlog_bytes_max = 1U << 20U;
+constexpr int last_tries = 10;
+constexpr int last_try_ms = 100;
 
 constexpr std::size_t flush_from_bytes = 65'536;
 constexpr std::size_t key_bytes_shown = 6;
@@ -80,15 +88,49 @@ void milliseconds(std::string& out, std::string_view name, std::chrono::nanoseco
   append_thousandths(out, micros % 1000);
 }
 
+// A file never makes us wait; of a pipe or a socket that has room at all, this much is free.
+std::size_t bytes_without_waiting(int file_descriptor) {
+  struct stat about{};
+  const bool file = ::fstat(file_descriptor, &about) == 0 && S_ISREG(about.st_mode);
+  return file ? std::string_view::npos : PIPE_BUF;
+}
+
 }  // namespace
+
+LogSink::LogSink(int file_descriptor)
+    : file_descriptor_(file_descriptor), bytes_at_once_(bytes_without_waiting(file_descriptor)) {}
+
+LogSink::~LogSink() {
+  for (int tries = 0; !backlog_.empty() && tries < last_tries; ++tries) {
+    pollfd ready{.fd = file_descriptor_, .events = POLLOUT, .revents = 0};
+    ::poll(&ready, 1, last_try_ms);
+    backlog_.erase(0, take(backlog_));
+  }
+}
 
 void LogSink::write(std::string_view lines) {
   const std::scoped_lock lock(mutex_);
-  while (!lines.empty()) {
-    const ssize_t size = ::write(file_descriptor_, lines.data(), lines.size());
-    if (size <= 0) return;  // nobody reads our log: that must not stop the requests
-    lines.remove_prefix(static_cast<std::size_t>(size));
+  if (!backlog_.empty()) backlog_.erase(0, take(backlog_));
+  if (backlog_.empty()) lines.remove_prefix(take(lines));
+  if (backlog_.size() + lines.size() <= backlog_bytes_max) {
+    backlog_.append(lines);
+  } else {
+    lines_dropped_.fetch_add(static_cast<std::uint64_t>(std::ranges::count(lines, '\n')), std::memory_order_relaxed);
   }
+}
+
+// How many bytes are taken now.
+std::size_t LogSink::take(std::string_view text) const {
+  std::size_t taken = 0;
+  while (taken < text.size()) {
+    pollfd ready{.fd = file_descriptor_, .events = POLLOUT, .revents = 0};
+    if (::poll(&ready, 1, 0) == 0) return taken;
+    const std::string_view next = text.substr(taken, bytes_at_once_);
+    const ssize_t size = ::write(file_descriptor_, next.data(), next.size());
+    if (size <= 0) return text.size();  // there is nobody to read it, and that must not stop the requests
+    taken += static_cast<std::size_t>(size);
+  }
+  return taken;
 }
 
 void append_json_escaped(std::string& out, std::string_view text) {
@@ -150,8 +192,7 @@ void RequestLog::add(const LogEntry& entry) {
 }
 
 void RequestLog::flush() {
-  if (lines_.empty()) return;
-  sink_.write(lines_);
+  sink_.write(lines_);  // also nothing: there may be a backlog
   lines_.clear();
 }
 

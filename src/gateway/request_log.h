@@ -3,7 +3,9 @@
 // A line holds no key, body, secret or authorization: of the key a short hash, of the query nothing.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -15,15 +17,26 @@
 
 namespace semel {
 
-// Where lines go: one per process. Whole lines, never torn.
+// Where lines go: one per process. Whole lines, never torn. Never waits for whoever reads them: what they do not take
+// is kept for a while, and then new lines are thrown away.
 class LogSink {
  public:
-  explicit LogSink(int file_descriptor) : file_descriptor_(file_descriptor) {}
+  explicit LogSink(int file_descriptor);
+  ~LogSink();  // waits for a second, if that helps
+  LogSink(const LogSink&) = delete;
+  LogSink& operator=(const LogSink&) = delete;
+
   void write(std::string_view lines);
+  [[nodiscard]] std::uint64_t lines_dropped() const { return lines_dropped_.load(std::memory_order_relaxed); }
 
  private:
+  std::size_t take(std::string_view text) const;
+
   std::mutex mutex_;
   const int file_descriptor_;
+  const std::size_t bytes_at_once_;
+  std::string backlog_;
+  std::atomic<std::uint64_t> lines_dropped_{0};
 };
 
 struct LogEntry {

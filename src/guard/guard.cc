@@ -23,6 +23,7 @@
 #include "policy/pattern.h"
 #include "policy/reply.h"
 #include "policy/request_view.h"
+#include "policy/route.h"
 #include <semel/async.h>
 #include <semel/blocking_once.h>
 #include <semel/clock.h>
@@ -90,6 +91,9 @@ class Guard::Impl {
 
 Look Guard::Impl::look(const RequestView& request) const {
   if (webhook) return look_at_event(request);
+  if (misspelled(route, request.method)) {
+    return plain_reply(400, "The method is not written in capital letters, which programs read in different ways.");
+  }
   const bool listed = std::ranges::find(route.methods, request.method) != route.methods.end();
   if (!listed || route.key == KeyMode::off) return Pass{};
   if (const auto why = doubtful_path(request.path)) {

@@ -54,7 +54,8 @@ Upstream::Link::~Link() {
 
 void Upstream::Link::keep() {
   Site& site = upstream_.sites_[address_];
-  if (site.idle.size() >= upstream_.options_.idle_max || !connection_->unread().empty()) return;
+  const bool wanted = upstream_.options_.idle_time > Millis{0} && site.idle.size() < upstream_.options_.idle_max;
+  if (!wanted || !connection_->unread().empty()) return;
   connection_->deadline().idle(upstream_.options_.idle_time);
   site.idle.push_back(std::move(connection_));
 }

@@ -148,6 +148,7 @@ enum class Delivery : std::uint8_t { forward, inbox };
 // of keys and scopes has no meaning here. The namespace is its own. Only a success is kept: a handler that fails gets
 // the event again when the provider sends it again.
 struct Webhook : Route {
+  Pattern plain_path;  // as the most obliging of servers reads it; see plainest()
   std::string provider;
   Provider rules;  // what the provider's file says
   std::vector<Secret> secrets;

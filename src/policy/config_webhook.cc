@@ -20,6 +20,7 @@
 #include "policy/fault.h"
 #include "policy/keep.h"
 #include "policy/nearest.h"
+#include "policy/pattern.h"
 #include "policy/provider.h"
 #include "policy/read_values.h"
 #include "policy/table_reader.h"
@@ -190,6 +191,7 @@ void read_webhook(Reading& reading, const Node& node, Config& config) {
   read_duration(table, "wait_max", webhook.policy.wait_max, {.min = Millis{1}, .max = Millis{3'600'000}});
   read_choice(table, "on_unknown", webhook.policy.on_unknown, on_unknown_choices);
   // Routes cannot have a colon in their namespace, so no webhook shares one with them.
+  webhook.plain_path = plainest(webhook.path);
   webhook.space = "webhook:" + webhook.path.text;
   if (webhook.space.size() > space_bytes_max) {
     table.reject("path", table.at("path"), "the path of a webhook is at most 56 bytes long: it is its namespace");

@@ -28,7 +28,8 @@ constexpr std::string_view host_field_name = "X-Forwarded-Host";
 
 // Written anew below, or not ours to pass on.
 constexpr NameSet rewritten("Host", "Expect", attempt_field, via_field, for_field);
-constexpr NameSet of_the_way(proto_field, host_field_name, "Forwarded");
+constexpr NameSet of_the_way("Forwarded", "X-Real-IP");
+constexpr std::string_view of_the_way_prefix = "X-Forwarded";
 
 // Fields that every guarded request means something by.
 constexpr NameSet meaningful("Host", "Content-Length", "Content-Type", "Authorization", "Cookie", "Idempotency-Key",
@@ -42,6 +43,10 @@ std::string appended(std::span<const FieldView> fields, std::string_view name, s
     list.append(field.value).append(", ");
   }
   return list.append(last);
+}
+
+bool tells_the_way(std::string_view name) {
+  return of_the_way.contains(name) || equal_ignoring_case(name.substr(0, of_the_way_prefix.size()), of_the_way_prefix);
 }
 
 bool has_field(std::span<const FieldView> fields, std::string_view name) {
@@ -65,7 +70,7 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
     if (!is_field_name(field.name) || !is_field_value(field.value)) continue;
     if (is_hop_by_hop(field.name) || is_framing(field.name) || contains_name(connection, field.name)) continue;
     if (rewritten.contains(field.name)) continue;
-    if (!keep_the_way && of_the_way.contains(field.name)) continue;
+    if (!keep_the_way && tells_the_way(field.name)) continue;
     sink(field.name, field.value);
   }
   const auto came = [&](std::string_view name) { return keep_the_way && has_field(request.fields, name); };

@@ -1,6 +1,7 @@
 // Matching goes segment by segment over the bytes as received; nothing is decoded or merged.
 #include "policy/pattern.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -47,6 +48,27 @@ std::string_view take_segment(std::string_view& rest) {
   return segment;
 }
 
+// `%2565` is `%65` for one program and `e` for another: until nothing is left to decode.
+std::string decoded(std::string_view text) {
+  std::string out(text);
+  for (bool again = true; again;) {
+    again = false;
+    std::string next;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const bool encoded = out[i] == '%' && i + 2 < out.size() && is_hex_digit(out[i + 1]) && is_hex_digit(out[i + 2]);
+      next.push_back(encoded ? static_cast<char>(hex_value(out[i + 1]) << 4U | hex_value(out[i + 2])) : out[i]);
+      if (encoded) i += 2;
+      again = again || encoded;
+    }
+    out = std::move(next);
+  }
+  return out;
+}
+
+std::string plainest_segment(std::string_view segment) {
+  return to_lower(segment.substr(0, segment.find(';')));
+}
+
 }  // namespace
 
 bool Pattern::matches(std::string_view path) const {
@@ -66,6 +88,10 @@ bool Pattern::covers(const Pattern& other) const {
     if (any ? other.segments[i].empty() : segments[i] != other.segments[i]) return false;
   }
   return true;
+}
+
+bool Pattern::literal() const {
+  return !open && std::ranges::find(segments, "*") == segments.end();
 }
 
 Parsed<Pattern> parse_pattern(std::string_view text) {
@@ -110,6 +136,30 @@ std::optional<std::string_view> doubtful_path(std::string_view path) {
     if (is_dot_dot(take_segment(rest))) return "a `..` segment";
   }
   return std::nullopt;
+}
+
+std::string plainest(std::string_view path) {
+  std::string text = "/" + decoded(path);
+  std::ranges::replace(text, '\\', '/');
+  std::vector<std::string> kept;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string segment = plainest_segment(take_segment(rest));
+    if (segment == "..") {
+      if (!kept.empty()) kept.pop_back();
+    } else if (!segment.empty() && segment != ".") {
+      kept.push_back(segment);
+    }
+  }
+  return fmt::format("/{}", fmt::join(kept, "/"));
+}
+
+Pattern plainest(const Pattern& pattern) {
+  Pattern plain{.text = pattern.text, .segments = {}, .open = pattern.open};
+  for (const std::string& segment : pattern.segments) {
+    const std::string one = plainest_segment(decoded(segment));
+    if (!one.empty()) plain.segments.push_back(one);
+  }
+  return plain;
 }
 
 }  // namespace semel

@@ -24,6 +24,9 @@ struct Pattern {
 
   [[nodiscard]] bool matches(std::string_view path) const;
 
+  // Names one path only.
+  [[nodiscard]] bool literal() const;
+
   // Whether every path that `other` matches is matched by this one.
   [[nodiscard]] bool covers(const Pattern& other) const;
 };
@@ -36,5 +39,11 @@ Pattern pattern(std::string_view text);
 // Why a path must not be guarded: programs disagree on what it names, so two of them could see two different
 // operations. `..` in any spelling, an encoded slash, a backslash or NUL in any spelling. Nothing: the path is plain.
 std::optional<std::string_view> doubtful_path(std::string_view path);
+
+// What the most obliging of servers would make of a path: decoded, in lower case, without parameters (`;a=1`), dot
+// segments, doubled slashes and the last slash. Two paths that differ here are two for everybody.
+std::string plainest(std::string_view path);
+// The same of a pattern, to be matched with such paths.
+Pattern plainest(const Pattern& pattern);
 
 }  // namespace semel

@@ -1,13 +1,24 @@
 #include "policy/route.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
+#include "policy/ascii.h"
 #include "policy/config.h"
 #include "policy/pattern.h"
 #include <semel/http_request.h>
 
 namespace semel {
+namespace {
+
+bool spells_a_webhook(const Config& config, std::string_view path) {
+  if (config.webhooks.empty()) return false;
+  const std::string plain = plainest(path);
+  return std::ranges::any_of(config.webhooks, [&](const Webhook& one) { return one.plain_path.matches(plain); });
+}
+
+}  // namespace
 
 Match match(const Config& config, std::string_view method, std::string_view path) {
   for (const Webhook& webhook : config.webhooks) {
@@ -17,12 +28,22 @@ Match match(const Config& config, std::string_view method, std::string_view path
   }
   for (const Route& route : config.routes) {
     if (!route.path.matches(path)) continue;
+    // Behind a route for everything stands the webhook's handler, too, and would take what nobody has verified.
+    if (!route.path.literal() && spells_a_webhook(config, path)) {
+      return DoubtfulPath{"another spelling of a webhook's path"};
+    }
+    if (misspelled(route, method)) return MisspelledMethod{};
     const bool listed = std::ranges::find(route.methods, method) != route.methods.end();
     if (!listed || route.key == KeyMode::off) return Unguarded{&route};
     if (const auto why = doubtful_path(path)) return DoubtfulPath{*why};
     return Guarded{&route};
   }
   return NoRoute{};
+}
+
+bool misspelled(const Route& route, std::string_view method) {
+  if (route.key == KeyMode::off || std::ranges::find(route.methods, method) != route.methods.end()) return false;
+  return std::ranges::any_of(route.methods, [&](const std::string& one) { return equal_ignoring_case(one, method); });
 }
 
 }  // namespace semel

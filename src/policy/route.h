@@ -27,9 +27,15 @@ struct DoubtfulPath {
   std::string_view why;
 };
 
-using Match = std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPath>;
+// 400: `post` is another method than POST in HTTP, but not for every server.
+struct MisspelledMethod {};
+
+using Match = std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPath, MisspelledMethod>;
 
 // `path` is as received, without the query. The pointers live as long as `config`.
 Match match(const Config& config, std::string_view method, std::string_view path);
+
+// Whether `method` is one of those that are guarded but for the case of its letters.
+bool misspelled(const Route& route, std::string_view method);
 
 }  // namespace semel

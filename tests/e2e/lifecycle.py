@@ -18,6 +18,26 @@ from harness import CONFIG, ROUTE, keyed
 SHORT_LEASE = '\n[[route]]\npath = "/v1/*"\nupstream = "app"\nlease = "1s"\n'
 
 
+class Upstreams(harness.Case):
+    def connections_of_three(self, idle):
+        config = CONFIG.replace("[upstream.app]", f'[upstream.app]\nidle_timeout = "{idle}"') + ROUTE
+        serials = set()
+        with self.gateway(config) as semel:
+            client = semel.connect()  # one: each thread has connections of its own
+            for number in range(3):
+                client.request("POST", "/v1/x", keyed(f"{idle}-{number}"))
+                arrival = self.stage.next()
+                serials.add(arrival.serial)
+                arrival.answer(200)
+                self.assertEqual(client.reply().status, 200)
+        return len(serials)
+
+    def test_connections_are_kept_unless_they_are_not_to_be(self):
+        """idle_timeout = "0s": each request has a connection of its own."""
+        self.assertEqual(self.connections_of_three("4s"), 1)
+        self.assertEqual(self.connections_of_three("0s"), 3)
+
+
 class Draining(harness.Case):
     def test_a_request_under_way_is_finished_and_nobody_new_is_let_in(self):
         """SIGTERM: the running request gets its answer, new connections are refused, the exit code is 0."""

@@ -3,9 +3,13 @@
 import os
 import pathlib
 import pwd
+import re
+import signal
+import time
 import unittest
 
 import harness
+import wire
 from harness import CONFIG, ROUTE, keyed
 
 USER = "nobody"
@@ -61,6 +65,50 @@ class Files(harness.Case):
             limits = pathlib.Path(f"/proc/{semel.process.pid}/limits").read_text(encoding="ascii")
             soft, hard = next(line for line in limits.splitlines() if line.startswith("Max open files")).split()[3:5]
             self.assertEqual(soft, hard)
+
+    def test_fewer_connections_where_there_are_fewer_files(self):
+        """Clients leave room for upstreams and the store, and the start says so."""
+        semel = self.gateway()
+        semel.prefix = ["prlimit", "--nofile=400:400"]
+        semel.start()
+        self.assertIn("this process may open 400 files: it will take 136 connections", semel.stderr())
+        self.assertEqual(semel.stop(), 0)
+
+    def test_a_folder_in_place_of_a_file_is_a_mistake(self):
+        """Nothing is thrown: the start says so, and a reload leaves everything as it was."""
+        self.answer_all()
+        with self.gateway() as semel:
+            file = semel.config_path
+            text = file.read_text(encoding="utf-8")
+            file.unlink()
+            file.mkdir()
+            semel.signal(signal.SIGHUP)
+            deadline = time.monotonic() + 10
+            while "not reloaded" not in semel.stderr() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertIn("it is not a regular file", semel.stderr())
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k1")).status, 200)
+            file.rmdir()
+            file.write_text(text, encoding="utf-8")
+
+
+class Log(harness.Case):
+    def test_a_log_that_nobody_reads_stops_nothing(self):
+        """Requests are answered, lines are thrown away and counted, and SIGTERM ends the process."""
+        self.answer_all()
+        semel = self.gateway()
+        reader, writer = os.pipe()
+        semel.out_path = pathlib.Path(f"/proc/self/fd/{writer}")
+        try:
+            semel.start()
+            for _ in range(10_000):
+                self.assertEqual(semel.ask("GET", "/v1/x").status, 200)
+            text = wire.ask(semel.admin, "GET", "/metrics").body.decode()
+            self.assertGreater(int(re.search(r"^semel_log_lines_dropped_total (\d+)", text, re.M)[1]), 0)
+            self.assertEqual(semel.stop(), 0)
+        finally:
+            os.close(writer)
+            os.close(reader)
 
 
 if __name__ == "__main__":

@@ -109,6 +109,23 @@ TEST(Forward, ReplacesTheWayAtTheEdge) {
                                                                    {"X-Forwarded-Host", "pay.example"}}));
 }
 
+// Nor is whatever else proxies call it.
+TEST(Forward, DropsEveryWordAboutTheWayAtTheEdge) {
+  Hop edge = hop;
+  edge.forwarded = Forwarded::replace;
+  const Sent sent{.fields = {{"X-Real-IP", "198.51.100.1"},
+                             {"x-forwarded-user", "root"},
+                             {"X-Forwarded-Port", "1"},
+                             {"X-Forwarded", "for=198.51.100.1"},
+                             {"X-Forward", "kept"}}};
+  EXPECT_EQ(forwarded(sent, edge, std::nullopt), (Fields{{"Host", "app:3000"},
+                                                         {"X-Forward", "kept"},
+                                                         {"Via", "1.1 semel"},
+                                                         {"X-Forwarded-For", "192.0.2.7"},
+                                                         {"X-Forwarded-Proto", "https"},
+                                                         {"X-Forwarded-Host", "pay.example"}}));
+}
+
 // Connection must not take away what the request is judged by.
 TEST(Forward, NoticesAFieldThatTheRequestWantsDropped) {
   Route route;
