@@ -71,7 +71,7 @@ class Files(harness.Case):
         semel = self.gateway()
         semel.prefix = ["prlimit", "--nofile=400:400"]
         semel.start()
-        self.assertIn("this process may open 400 files: it will take 136 connections", semel.stderr())
+        self.assertIn("this process may open 400 files: it will take 162 connections", semel.stderr())
         self.assertEqual(semel.stop(), 0)
 
     def test_a_folder_in_place_of_a_file_is_a_mistake(self):
