@@ -73,12 +73,13 @@ int serve(const ServeOptions& options) {
 std::shared_ptr<const Config> within(std::size_t files, const std::shared_ptr<const Config>& config) {
   const std::size_t room = files > 2 * files_of_our_own ? (files - files_of_our_own) / 5 * 3 : files_of_our_own / 2;
   if (config->limits.connections <= room) return config;
-  const bool worth_a_word = room < config->limits.connections / 10 * 9;
+  const std::size_t most = config->limits.connections;
+  const bool worth_a_word = room < most / 10 * 9;
   if (worth_a_word) {
     fmt::print(stderr,
                "semel: limits.connections is {}, but this process may open {} files: it will take {} connections; "
                "raise the limit of open files (ulimit -n, LimitNOFILE=)\n",
-               config->limits.connections, files, room);
+               most, files, room);
   }
   auto lower = std::make_shared<Config>(*config);
   lower->limits.connections = static_cast<std::uint32_t>(room);
