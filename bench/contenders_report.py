@@ -13,7 +13,7 @@ def verdict(figure):
 def table(results):
     if not results:
         return "Not measured: PostgreSQL, nginx or wrk is not installed."
-    parts = []
+    parts = [f"{results['rounds']} rounds of {results['seconds']} s for each contender."]
     for name, figures in results["workloads"].items():
         rows = [f"**{name[0].upper() + name[1:]}**", "",
                 "| | requests/s (lowest–highest round) | CPU µs | p50 ms | p99 ms | Semel, embedded ÷ this |",
