@@ -161,7 +161,8 @@ def starts():
     yield with_start(b"POST /v1/x HTTP/1.0", TAKEN)
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "GET", "M-SEARCH", "PROPFIND"):
         yield with_start(method.encode() + b" /v1/x HTTP/1.1", TAKEN, method=method)
-    for method in ("post", "FOO", "!#$%&'*+-.^`|~", "P" * 60):
+    yield with_start(b"post /v1/x HTTP/1.1", ANSWERED)  # 400: guarded, but for its letters
+    for method in ("FOO", "!#$%&'*+-.^`|~", "P" * 60):
         yield with_start(method.encode() + b" /v1/x HTTP/1.1", TAKEN, method=method, known=False)
 
 
