@@ -14,11 +14,16 @@ import wire
 
 HOST = "127.0.0.1"
 
+GIVEN = set()
+
 
 def free_port():
-    """A port that was free a moment ago, below those that the system gives to outgoing connections."""
+    """A port that was free a moment ago, below those that the system gives to outgoing connections; never one twice."""
     while True:
         port = random.randrange(12000, 32000)
+        if port in GIVEN:
+            continue
+        GIVEN.add(port)
         with socket.socket() as sock:
             try:
                 sock.bind((HOST, port))
