@@ -106,8 +106,7 @@ Task<void> Exchange::run() {
         plain_reply(400, "The path holds " + std::string(doubtful->why) + ", which programs read in different ways.");
     co_await send(std::move(refusal));
   } else if (std::holds_alternative<MisspelledMethod>(matched)) {
-    Response refusal =
-        plain_reply(400, "The method is not written in capital letters, which programs read in different ways.");
+    Response refusal = plain_reply(400, misspelled_detail);
     co_await send(std::move(refusal));
   } else {
     co_await refuse(ProblemType::no_route);
