@@ -88,10 +88,8 @@ Exchange::Exchange(const Services& services, std::shared_ptr<const Plan> plan, h
 
 Task<void> Exchange::run() {
   const Match matched = match(config(), request_.method, request_.path);
-  if (goes_in_circles(request_.fields, config().server.name)) {
-    Response refusal =
-        plain_reply(502, "The request has been through this gateway before: an upstream points back at it.");
-    co_await send(std::move(refusal));
+  if (std::optional<Response> reply = answer_here()) {
+    co_await send(*std::move(reply));
   } else if (const auto* guarded = std::get_if<Guarded>(&matched)) {
     route_metrics_ = &plan_->metrics_of(*guarded->route);
     co_await guard(guarded->route);

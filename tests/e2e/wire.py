@@ -192,7 +192,7 @@ class Wire:
         fields = list(fields)
         names = {name.lower() for name, _ in fields}
         if "host" not in names:
-            fields.insert(0, ("Host", "semel.test"))
+            fields.insert(0, ("Host", "localhost"))
         if body is not None and not names & {"content-length", "transfer-encoding"}:
             fields.append(("Content-Length", str(len(body))))
         self.send(head_bytes(f"{method} {target} HTTP/1.1", fields) + (body or b""))
