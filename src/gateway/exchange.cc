@@ -263,7 +263,7 @@ Task<void> Exchange::tell(Answer answer, const Identity* identity) {
 Task<void> Exchange::tell_later(Answer answer, const Identity* identity) {
   if (auto* replayed = std::get_if<Replayed>(&answer)) {
     fence_ = replayed->fence.number;
-    Result<Response> reply = replay_reply(*replayed->response, replayed->expires_at, config().reply);
+    Result<Response> reply = replay_head(*replayed->response, replayed->expires_at, config().reply);
     if (!reply) {
       co_await refuse(ProblemType::record_corrupt);
       co_return;
@@ -273,7 +273,7 @@ Task<void> Exchange::tell_later(Answer answer, const Identity* identity) {
                             replayed->expires_at);
     }
     note(Ending::replayed);
-    co_await send(*std::move(reply));
+    co_await send(*std::move(reply), replayed->response);
   } else if (std::holds_alternative<Superseded>(answer)) {
     co_await tell_superseded();
   } else {

@@ -108,7 +108,8 @@ class Exchange {
   Task<void> tell_unreached(http::CallEnd end, const Policy* guarded_by);
   Task<void> refuse(ProblemType type) { return refuse(Problem::of(type), Millis{0}, {}); }
   Task<void> refuse(Problem problem, Millis retry_after, std::string detail = {});
-  Task<void> send(Response response);
+  // With the body of another answer, if that has one.
+  Task<void> send(Response response, SharedResponse with = nullptr);
   // It cannot be told any more; if it is slow, that is counted.
   void give_client_up(http::Failure why);
 

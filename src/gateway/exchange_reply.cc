@@ -214,11 +214,13 @@ Task<void> Exchange::refuse(Problem problem, Millis retry_after, std::string det
   co_await send(std::move(reply));
 }
 
-Task<void> Exchange::send(Response response) {
+Task<void> Exchange::send(Response response, SharedResponse with) {
   const auto fields = [&](http::HeadWriter& out) {
     for (const Field& field : response.fields) out.field(field.name, field.value);
   };
-  const http::Try<void> sent = co_await client_.reply(response.status, fields, response.body);
+  std::string_view body = response.body;
+  if (with != nullptr && with->body_kept) body = with->body;
+  const http::Try<void> sent = co_await client_.reply(response.status, fields, body);
   if (!sent) give_client_up(sent.error());
 }
 

@@ -98,6 +98,12 @@ void Connection::consume(std::size_t size) {
   from_ += size;
 }
 
+void Connection::give_room_back() {
+  if (from_ != to_ || buffer_.size() <= buffer_bytes_first) return;
+  std::string().swap(buffer_);
+  from_ = to_ = 0;
+}
+
 Try<std::size_t> Connection::write_now(std::span<const std::string_view> parts) {
   const auto first = std::ranges::find_if_not(parts, &std::string_view::empty);
   const bool lone = std::all_of(std::next(first), parts.end(), [](std::string_view part) { return part.empty(); });

@@ -50,6 +50,8 @@ class Connection {
   Attempt<void> fill();
   [[nodiscard]] std::string_view unread() const { return std::string_view(buffer_).substr(from_, to_ - from_); }
   void consume(std::size_t size);
+  // While nothing is unread: keeps no more room than a connection needs that has nothing to say.
+  void give_room_back();
 
   // Writes everything, in order. `written` counts the bytes that went out, also when the call fails.
   Attempt<void> write(std::string_view first, std::string_view second = {}, std::string_view third = {});

@@ -16,6 +16,7 @@ namespace semel::http {
 namespace {
 
 constexpr std::size_t bytes_usual = 768;
+constexpr std::size_t bytes_kept_max = 8'192;  // for the next head; an idle connection does not hold on to a large one
 constexpr std::size_t fields_usual = 16;
 
 }  // namespace
@@ -26,6 +27,10 @@ Head::Head() {
 }
 
 void Head::clear() {
+  if (bytes_.capacity() > bytes_kept_max) {
+    std::string().swap(bytes_);
+    bytes_.reserve(bytes_usual);
+  }
   bytes_.clear();
   fields_.clear();
   method_ = target_ = {};

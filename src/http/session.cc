@@ -104,6 +104,7 @@ Task<Session::Next> Session::serve_one() {
 Attempt<void> Session::read_head() {
   Connection& connection = *connection_;
   if (connection.unread().empty()) {
+    connection.give_room_back();
     connection.deadline().idle(limits_.idle_time);
     const Try<void> first = co_await connection.fill();
     connection.deadline().busy();

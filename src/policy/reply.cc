@@ -118,9 +118,9 @@ Response plain_reply(std::uint16_t status, std::string_view detail, Problem::Ret
           .body = problem_body("about:blank", reason_phrase(status), status, detail, Problem::name(retry))};
 }
 
-Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config) {
+Result<Response> replay_head(const Response& stored, Time expires_at, const ReplyConfig& config) {
   if (const auto sound = check_stored(stored); !sound) return std::unexpected(sound.error());
-  Response reply = stored;
+  Response reply{.status = stored.status, .fields = stored.fields, .body = {}};
   reply.fields.push_back({.name = config.replayed_header, .value = "true"});
   reply.fields.push_back(expires_mark(expires_at));
   if (stored.body_kept) return reply;
@@ -128,7 +128,12 @@ Result<Response> replay_reply(const Response& stored, Time expires_at, const Rep
   reply.body = problem_body(config.problem_base + "body-not-kept", "Answer too large to keep", stored.status,
                             body_not_kept, Problem::name(Problem::Retry::never));
   add_error_member(reply.body, "body-not-kept", body_not_kept, config);
-  reply.body_kept = true;
+  return reply;
+}
+
+Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config) {
+  Result<Response> reply = replay_head(stored, expires_at, config);
+  if (reply && stored.body_kept) reply->body = stored.body;
   return reply;
 }
 

@@ -36,6 +36,9 @@ Response plain_reply(std::uint16_t status, std::string_view detail, Problem::Ret
 // Code::corrupt: see check_stored().
 Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config);
 
+// The same without the body of an answer that has one: it may be large, and is shared by all who get it.
+Result<Response> replay_head(const Response& stored, Time expires_at, const ReplyConfig& config);
+
 // What is added to the first answer of a key that is kept. A released key does not expire, so its answer gets nothing.
 Field expires_mark(Time expires_at);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Memory that does not grow with what goes through: streams and idle connections. --binary SEMEL
+"""Memory that does not grow with what goes through, and bodies that cost what they are, once. --binary SEMEL
 
-SEMEL_STREAM_BYTES and SEMEL_IDLE_CONNECTIONS say how much; docs/limits.md has the figures of a full run.
+SEMEL_STREAM_BYTES, SEMEL_IDLE_CONNECTIONS and SEMEL_BODIES say how much; docs/limits.md has the figures of a full run.
 """
 import os
 import pathlib
@@ -18,6 +18,10 @@ STREAM_BYTES = int(os.environ.get("SEMEL_STREAM_BYTES", 256 << 20))
 IDLE_CONNECTIONS = int(os.environ.get("SEMEL_IDLE_CONNECTIONS", 1000))
 EXTRA_BYTES_MAX = 32 << 20
 IDLE_BYTES_MAX = 20 << 10
+BODIES = int(os.environ.get("SEMEL_BODIES", 64))
+BODY_BYTES = 1 << 20
+BODY_BYTES_MAX = BODY_BYTES * 5 // 2
+SHARED_BYTES_MAX = 64 << 10
 SECURE_CONNECTIONS = min(IDLE_CONNECTIONS, 2000)
 SECURE_BYTES_MAX = 30 << 10
 PIECE = bytes(1 << 18)
@@ -27,6 +31,18 @@ def memory(semel, what):
     """VmRSS or VmHWM of the process, in bytes."""
     status = pathlib.Path(f"/proc/{semel.process.pid}/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith(what))
+
+
+def connect_slowly(semel, seconds=30.0):
+    """A client that takes next to nothing while it does not read. Segments as on a network, not of 64 KiB as on the loopback:
+    otherwise the kernel takes megabytes off the gateway's hands."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
+    sock.connect(semel.address)
+    client = wire.Wire.__new__(wire.Wire)
+    client.sock, client.reader = sock, wire.Reader(sock, seconds)
+    return client
 
 
 def open_many(case, count):
@@ -141,6 +157,78 @@ class Memory(harness.Case):
             for connection in connections:
                 connection.close()
             self.assertLess(each, IDLE_BYTES_MAX)
+
+
+    def test_idle_connections_give_back_what_a_large_head_took(self):
+        """Each has sent a head of 56 KiB once, and waits since; the allocator is told to give pages back at once."""
+        count = min(IDLE_CONNECTIONS, 1000)
+        open_many(self, count)
+        self.answer_all()
+        head = b"GET /v1/x HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 8000) for n in range(7))
+        with self.gateway(environment={"MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}) as semel:
+            semel.ask("GET", "/v1/x")
+            before = memory(semel, "VmRSS")
+            connections = [semel.connect(seconds=30) for _ in range(count)]
+            for connection in connections:
+                connection.send(head)
+            for connection in connections:
+                connection.send(b"\r\n")
+            for connection in connections:
+                self.assertEqual(connection.reply("GET").status, 200)
+            peak = (memory(semel, "VmHWM") - before) / count
+            each = (memory(semel, "VmRSS") - before) / count
+            print(f"{count} heads of {len(head) >> 10} KiB: {peak / 1024:.1f} KiB each, then {each / 1024:.1f} KiB")
+            for connection in connections:
+                connection.close()
+            self.assertLess(each, IDLE_BYTES_MAX)
+
+
+class Bodies(harness.Case):
+    def told(self, semel, before, what, bytes_max):
+        """What each of the bodies has cost at the most."""
+        each = (memory(semel, "VmHWM") - before) / BODIES
+        print(f"{BODIES} {what} of {BODY_BYTES >> 10} KiB at once: {each / 1024:.0f} KiB each")
+        self.assertLess(each, bytes_max)
+
+    def test_guarded_bodies_cost_what_they_are(self):
+        """Each is held until it is whole, then sent on, and all are under way at once."""
+        open_many(self, BODIES)
+        with self.gateway() as semel:
+            before = memory(semel, "VmRSS")
+            clients = [semel.connect(seconds=60) for _ in range(BODIES)]
+            body = os.urandom(BODY_BYTES)
+            for number, client in enumerate(clients):
+                fields = [*harness.keyed(f"k{number}"), ("Content-Length", str(BODY_BYTES))]
+                client.request("POST", "/v1/x", fields)
+                client.send(body[:-1])
+            self.assertEqual(self.stage.count(), 0)
+            for client in clients:
+                client.send(body[-1:])
+            self.assertTrue(wire.eventually(lambda: self.stage.count() == BODIES, 60))
+            self.answer_all()
+            for client in clients:
+                self.assertEqual(client.reply().status, 200)
+                client.close()
+            self.told(semel, before, "guarded bodies", BODY_BYTES_MAX)
+
+    def test_replays_that_nobody_takes_share_one_answer(self):
+        """A stored answer is asked for from many sides, and none of them reads; it is there once for all."""
+        open_many(self, BODIES)
+        body = os.urandom(BODY_BYTES)
+        self.answer_all(body=lambda arrival: body)
+        with self.gateway() as semel:
+            semel.ask("POST", "/v1/x", harness.keyed("k1"))
+            before = memory(semel, "VmRSS")
+            forget_peak(semel)
+            clients = [connect_slowly(semel) for _ in range(BODIES)]
+            for client in clients:
+                client.request("POST", "/v1/x", harness.keyed("k1"))
+            for client in clients:
+                self.assertTrue(wire.readable(client.sock, 30))
+            self.told(semel, before, "replays that nobody takes", SHARED_BYTES_MAX)
+            for client in clients:
+                self.assertEqual(client.reply().body, body)
+                client.close()
 
 
 class SecureMemory(tls.Case):
