@@ -1,7 +1,8 @@
-"""The wall clock jumps by an hour and a day, forth and back, and back by ten years, under load and across restarts
+"""The wall clock jumps by an hour, a day and ten years, forth and back, under load and across restarts, on both stores
 
 Leases and expiry go by a clock that does not jump: no key is free before its time, nothing is forwarded twice, and no key stays
-in flight. A gateway that is started with a clock that is behind keeps to the later time that its store has seen.
+in flight. A gateway that is started with a clock that is behind keeps to the later time that its embedded store has seen. On
+PostgreSQL the server's clock counts, and two gateways whose clocks jump each in its own way agree on every key.
 """
 import time
 
@@ -12,32 +13,45 @@ FAULTS = ("F25",)
 QUICK = {"jumps": 8}
 RELEASE = {"jumps": 40, "episodes": 5}
 
-# A start with a clock that is further ahead than a key lives expires it, and rightly: so keys live for a year here.
-OFFSETS = (3600, -3600, 0, -86400, 86400, -315360000, 0)
+TEN_YEARS = 315_360_000
+# A start of an embedded store with a clock that is further ahead than a key lives expires it, and rightly: so keys live for a
+# year here, and every second jump, after which the gateway is started anew, is not that far ahead.
+OFFSETS = (TEN_YEARS, 3600, -3600, -86400, 86400, -TEN_YEARS, TEN_YEARS, 0)
 CONFIG = oracle.CONFIG.replace('path = "/hold/*"', 'path = "/hold/*"\nttl = "365d"').replace(
     'path = "/wait/*"', 'path = "/wait/*"\nttl = "365d"')
 
 
-def run(context, jumps):
+def jump(context, stage, jumps, restarted_at):
+    """Each node's clock goes through all offsets, beginning at another one; a node is started anew after every second jump."""
     library = context.build / "tests" / "proof" / "libwall_clock.so"
     if not library.exists():
         raise proof.Skipped(f"{library.name} has not been built")
-    counts = {"faults": jumps, "kills": 0}
-    with context.oracle(clients=8, config=CONFIG) as stage:
-        semel = stage.nodes[0]
-        offset = semel.folder / "offset"
+    counts = {"faults": 0, "kills": 0}
+    for node in stage.nodes:
+        offset = node.folder / "offset"
         offset.write_text("0", encoding="ascii")
-        semel.environment.update({"LD_PRELOAD": str(library), "SEMEL_WALL_CLOCK": str(offset)})
-        stage.start()
-        for number in range(jumps):
-            time.sleep(context.chance.uniform(0.5, 1.5))
-            offset.write_text(str(OFFSETS[number % len(OFFSETS)]), encoding="ascii")
+        node.environment.update({"LD_PRELOAD": str(library), "SEMEL_WALL_CLOCK": str(offset)})
+    stage.start()
+    for number in range(jumps):
+        for at, node in enumerate(stage.nodes):
+            time.sleep(context.chance.uniform(0.5, 1.5) / len(stage.nodes))
+            (node.folder / "offset").write_text(str(OFFSETS[(number + 3 * at) % len(OFFSETS)]), encoding="ascii")
             context.say(f"jump {number + 1} of {jumps}")
-            if number % 2 == 1:
+            counts["faults"] += 1
+            if number % 2 == restarted_at[at]:
                 time.sleep(context.chance.uniform(0.1, 0.5))
-                oracle.kill_and_restart(semel)
+                oracle.kill_and_restart(node)
                 counts["kills"] += 1
-        stage.settle()
-        oracle.kill_and_restart(semel)
-        stage.settle()
-        return context.judged(stage.end(), counts)
+    stage.settle()
+    for node in stage.nodes:
+        oracle.kill_and_restart(node)
+    stage.settle()
+    return context.judged(stage.end(), counts)
+
+
+def run(context, jumps):
+    with context.oracle(clients=8, config=CONFIG) as stage:
+        report = jump(context, stage, jumps, restarted_at=(1,))
+    with context.postgres() as server, context.oracle(clients=8, nodes=2, store=server.url, config=CONFIG) as stage:
+        report.add(jump(context, stage, jumps, restarted_at=(0, 1)))
+    return report
