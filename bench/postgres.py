@@ -156,7 +156,7 @@ class Bench:
         figure = work()
         return {**figure, "cpu_us": (spent() - before) * 1e6 / figure["pairs"]}
 
-    def pairs(self, rounds, seconds, callers=(1, 32, 64, 256)):
+    def pairs(self, rounds, seconds, callers=(1, 64, 256, 1024)):
         self.database.sql(PLAIN_TABLE)
         script = self.database.folder / "one.sql"
         script.write_text(ONE_AT_A_TIME)
