@@ -35,6 +35,15 @@ INSERT INTO plain (id, fingerprint, state, expires_at)
   VALUES (:n, sha256('request'), 'running', now() + interval '1 day') ON CONFLICT DO NOTHING;
 UPDATE plain SET state = 'done', response = decode(repeat('78', 512), 'hex') WHERE id = :n AND state = 'running';
 """
+# The same pair for many rows at a time, written by hand: what the server can do at most.
+ROWS = 64
+MANY_AT_A_TIME = f"""\\set n random(1, 9000000000000000000)
+INSERT INTO plain (id, fingerprint, state, expires_at)
+  SELECT hashint8extended(:n::bigint + i, 0), sha256('request'), 'running', now() + interval '1 day'
+    FROM generate_series(1, {ROWS}) AS i ON CONFLICT DO NOTHING;
+UPDATE plain SET state = 'done', response = decode(repeat('78', 512), 'hex')
+  WHERE id = ANY (ARRAY(SELECT hashint8extended(:n::bigint + i, 0) FROM generate_series(1, {ROWS}) AS i)) AND state = 'running';
+"""
 ONE_COMMIT = """\\set n random(1, 9223372036854775806)
 INSERT INTO plain (id, fingerprint, state, expires_at)
   VALUES (:n, sha256('request'), 'running', now() + interval '1 day') ON CONFLICT DO NOTHING;
@@ -158,18 +167,22 @@ class Bench:
 
     def pairs(self, rounds, seconds, callers=(1, 64, 256, 1024)):
         self.database.sql(PLAIN_TABLE)
-        script = self.database.folder / "one.sql"
-        script.write_text(ONE_AT_A_TIME)
-        figures = {name: [] for name in ("pgbench", *callers)}
-        measures = {"pgbench": lambda: self.database.pgbench(script, 32, seconds)}
+        one, many = self.database.folder / "one.sql", self.database.folder / "many.sql"
+        one.write_text(ONE_AT_A_TIME)
+        many.write_text(MANY_AT_A_TIME)
+        figures = {name: [] for name in ("pgbench", "limit", *callers)}
+        measures = {"pgbench": lambda: self.database.pgbench(one, 32, seconds),
+                    "limit": lambda: self.database.pgbench(many, 4, seconds, rows=ROWS)}
         for count in callers:
             measures[count] = lambda count=count: self.batched(count, seconds)
         for number in range(rounds):
             self.say(f"pairs: round {number + 1}/{rounds}")
             for name in in_turn(number, list(measures)):
                 figures[name].append(self.with_cpu(measures[name]))
-        result = {"rounds": rounds, "pgbench": {what: median(one[what] for one in figures["pgbench"])
-                                                for what in ("pairs_per_s", "cpu_us")}, "callers": {}}
+        result = {"rounds": rounds, "callers": {}, **{
+            name: {what: median(one[what] for one in figures[name]) for what in ("pairs_per_s", "cpu_us")}
+            for name in ("pgbench", "limit")}}
+        result["limit"] |= compared(figures["limit"], figures["pgbench"], "pairs_per_s")
         for count in callers:
             result["callers"][count] = {
                 **{what: median(one[what] for one in figures[count]) for what in ("pairs_per_s", "cpu_us", "p50_ms")},
@@ -297,7 +310,9 @@ def table(results):
     lines += ["", "| the store alone | pairs/s | times pgbench (lowest–highest round) | CPU µs per pair, server included |",
               "|---|---:|---:|---:|",
               f"| pgbench, 32 clients, one row at a time | {pairs['pgbench']['pairs_per_s']:,.0f} | | "
-              f"{pairs['pgbench']['cpu_us']:.0f} |"]
+              f"{pairs['pgbench']['cpu_us']:.0f} |",
+              f"| the limit: pgbench, 4 clients, {ROWS} rows at a time | {pairs['limit']['pairs_per_s']:,.0f} | "
+              f"{ratio_of(pairs['limit'])} | {pairs['limit']['cpu_us']:.0f} |"]
     lines += [f"| Semel, {count} callers | {one['pairs_per_s']:,.0f} | {ratio_of(one)} | {one['cpu_us']:.0f} |"
               for count, one in pairs["callers"].items()]
     size = results["size"]
