@@ -21,6 +21,7 @@ constexpr std::size_t salt_at = 1;
 constexpr std::size_t sealed_at = salt_at + sizeof(Salt);
 constexpr std::size_t half = sizeof(Salt) / 2;
 constexpr std::size_t tag_bytes = 16;
+constexpr std::size_t block_bytes = 64;  // of SHA-256
 static_assert(half == sizeof(AesNonce));
 static_assert(sealed_at + sizeof(StoreIdentity) + tag_bytes == wrapped_bytes);
 
@@ -87,11 +88,25 @@ KeyNames::KeyNames(const StoreIdentity& identity)
       scopes_(derived(view(identity), "semel scope names v1", "")) {}
 
 Key KeyNames::name(Key key) const {
-  const std::string id = hmac(HmacHash::sha256, view(ids_), view(key.id));
-  std::ranges::copy(id, key.id.begin());
-  const std::string scope = hmac(HmacHash::sha256, view(scopes_), view(key.scope));
+  key.id = ids_(view(key.id));
+  const Digest scope = scopes_(view(key.scope));
   std::copy_n(scope.begin(), key.scope.size(), key.scope.begin());
   return key;
+}
+
+KeyNames::Mac::Mac(const AesKey& key) : inner_(block_bytes, '\x36'), outer_(block_bytes, '\x5c') {
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    inner_[i] = static_cast<char>(inner_[i] ^ key[i]);
+    outer_[i] = static_cast<char>(outer_[i] ^ key[i]);
+  }
+}
+
+Digest KeyNames::Mac::operator()(std::string_view message) const {
+  std::string text;
+  text.reserve(block_bytes + sizeof(Digest));
+  const Digest within = sha256(text.append(inner_).append(message));
+  text.clear();
+  return sha256(text.append(outer_).append(view(within)));
 }
 
 }  // namespace semel
