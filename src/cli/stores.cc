@@ -1,3 +1,4 @@
+// Opens the store that the configuration names, behind encryption if there are keys; and what there is to warn of.
 #include "cli/stores.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Everything that is hashed or encrypted here has a tag of its own, so that no text of one kind passes for another.
 #include "core/identity.h"
 
 #include <algorithm>

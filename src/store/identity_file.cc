@@ -1,3 +1,4 @@
+// Reading, making and replacing the file. Nothing here is done twice in one start, and nothing is tried again.
 #include "store/identity_file.h"
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <expected>
 #include <filesystem>
