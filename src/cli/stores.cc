@@ -41,9 +41,8 @@ bool has_store(StoreKind kind) {
 namespace {
 
 constexpr const char* plain_names =
-    "keys and scopes are stored under plain hashes, because the store is older than encryption_keys, and it keeps "
-    "them; "
-    "for keyed ones take a new folder or database once the longest ttl is over (docs/operating.md)";
+    "keys and scopes are stored under plain hashes, as they were before there were encryption_keys; for keyed ones "
+    "take a new folder or database once the longest ttl is over (docs/operating.md)";
 
 Result<OpenedStore> open_inner(const Config& config, Clock& clock, std::shared_ptr<StoreMetrics> metrics,
                                const std::vector<AesKey>& keys) {

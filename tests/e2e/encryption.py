@@ -2,7 +2,9 @@
 """Data at rest: answers are encrypted, keys have keyed names, both survive rotation, and what cannot be opened is neither
 replayed nor run. --binary SEMEL"""
 import json
+import shutil
 import subprocess
+import unittest
 
 import harness
 import wire
@@ -11,6 +13,7 @@ from harness import CONFIG, ROUTE, keyed
 CANARY = b"canary-1f0c-the-answer"
 KEY_ONE = "11" * 32
 KEY_TWO = "22" * 32
+DURABLE = "fsync,fdatasync,rename,mkdir,pwrite64"
 
 
 def encrypted(*keys, more=""):
@@ -133,6 +136,59 @@ class Encryption(harness.Case):
             for name in names:
                 self.assert_problem(semel.ask("POST", "/v1/x", keyed(name)), 500, "record-corrupt")
         self.assertEqual(self.stage.count(), len(names))
+
+    def killed_at(self, semel, step, config):
+        """Starts it and kills it as it enters its step-th call that makes names or data durable; False if it gets by."""
+        semel.write_config(config)
+        semel.prefix = ["strace", "-f", "-D", "-qq", "-o", str(semel.folder / "trace"), "-e", f"trace={DURABLE}",
+                        "-e", f"inject={DURABLE}:signal=SIGKILL:when={step}"]
+        before = semel.stderr().count("listening on")
+        semel.spawn()
+        semel.prefix = []
+        wire.eventually(lambda: semel.process.poll() is not None or semel.stderr().count("listening on") > before, 20)
+        killed = semel.process.poll() is not None
+        semel.kill()
+        return killed
+
+    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+    def test_a_birth_that_is_cut_short_anywhere_forgets_nothing_later(self):
+        """kill -9 at each call by which the first start makes anything durable; then another start finds a store that is
+        new or made, and from its first answer on nothing is forgotten. The store is always one with an identity."""
+        self.answer_all(status=201)
+        step = 1
+        while True:
+            semel = self.gateway(encrypted(KEY_ONE))
+            killed = self.killed_at(semel, step, encrypted(KEY_ONE))
+            for replayed in (None, "true", "true"):
+                semel.start()
+                again = semel.ask("POST", "/v1/x", keyed(f"k{step}"))
+                self.assertEqual((again.status, again.get("Idempotent-Replayed")), (201, replayed), f"step {step}")
+                semel.kill()
+            self.assertTrue((semel.folder / "data" / "semel.identity").exists(), f"step {step}")
+            semel.close()
+            if not killed:
+                break
+            step += 1
+        self.assertGreater(step, 8, "fewer calls than it takes to make a store")
+        self.assertEqual(self.stage.count(), step)
+
+    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+    def test_a_rotation_that_is_cut_short_anywhere_forgets_nothing(self):
+        """The same for the start that encrypts the secret anew: the next one, with both keys, finds every answer."""
+        self.answer_all(status=201)
+        step = 1
+        with self.gateway(encrypted(KEY_ONE)) as semel:
+            semel.ask("POST", "/v1/x", keyed("k"))
+            semel.kill()
+            keys = (KEY_ONE, KEY_TWO)
+            while self.killed_at(semel, step, encrypted(*reversed(keys))):
+                semel.write_config(encrypted(*keys))
+                semel.start()
+                self.assertEqual(semel.ask("POST", "/v1/x", keyed("k")).get("Idempotent-Replayed"), "true", f"step {step}")
+                semel.kill()
+                step += 1
+        self.assertGreater(step, 4)
+        self.assertEqual(self.stage.count(), 1)
 
     def test_encryption_can_be_switched_on_later(self):
         """read_unencrypted replays what was kept before; without it such a record is refused."""
