@@ -60,12 +60,12 @@ class Database:
     def sql(self, text, database="postgres"):
         return run("psql", self.url(database), "-v", "ON_ERROR_STOP=1", "-qAtc", text).strip()
 
-    def pgbench(self, script, clients, seconds, *extra):
-        """Transactions a second of a script, and how many there were."""
+    def pgbench(self, script, clients, seconds, *extra, rows=1):
+        """How many pairs a second a script does, of which each transaction is `rows`, and how many there were."""
         out = run("pgbench", "-h", self.sockets, "-U", "postgres", "-n", "-c", clients, "-j", min(2, clients), "-M", "prepared",
                   "-T", seconds, "-f", script, *extra, "postgres")
-        return {"pairs_per_s": float(re.search(r"tps = ([\d.]+)", out)[1]),
-                "pairs": int(re.search(r"transactions actually processed: (\d+)", out)[1])}
+        return {"pairs_per_s": rows * float(re.search(r"tps = ([\d.]+)", out)[1]),
+                "pairs": rows * int(re.search(r"transactions actually processed: (\d+)", out)[1])}
 
     def cpu_seconds(self):
         """Of all its processes, those that have ended included."""

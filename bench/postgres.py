@@ -1,6 +1,7 @@
 """Semel on PostgreSQL beside what people use today, on one server, in turn.
 
-  middleware   the gateway against the usual Node middleware (bench/node), 64 connections, first runs, same upstream
+  middleware   the gateway against the usual Node middleware (bench/node), 64 connections, first runs, same upstream; and
+               the gateway with a store that costs next to nothing, which is what no database can exceed
   pairs        the store alone against pgbench doing INSERT … ON CONFLICT and UPDATE one row at a time with 32 clients
   alone        one connection: what Semel adds, beside what a commit of one row takes
   size         the store with many keys stored against the store with few
@@ -34,6 +35,15 @@ ONE_AT_A_TIME = """\\set n random(1, 9223372036854775806)
 INSERT INTO plain (id, fingerprint, state, expires_at)
   VALUES (:n, sha256('request'), 'running', now() + interval '1 day') ON CONFLICT DO NOTHING;
 UPDATE plain SET state = 'done', response = decode(repeat('78', 512), 'hex') WHERE id = :n AND state = 'running';
+"""
+# The same pair for many rows at a time, written by hand: what the server can do at most.
+ROWS = 64
+MANY_AT_A_TIME = f"""\\set n random(1, 9000000000000000000)
+INSERT INTO plain (id, fingerprint, state, expires_at)
+  SELECT hashint8extended(:n::bigint + i, 0), sha256('request'), 'running', now() + interval '1 day'
+    FROM generate_series(1, {ROWS}) AS i ON CONFLICT DO NOTHING;
+UPDATE plain SET state = 'done', response = decode(repeat('78', 512), 'hex')
+  WHERE id = ANY (ARRAY(SELECT hashint8extended(:n::bigint + i, 0) FROM generate_series(1, {ROWS}) AS i)) AND state = 'running';
 """
 ONE_COMMIT = """\\set n random(1, 9223372036854775806)
 INSERT INTO plain (id, fingerprint, state, expires_at)
@@ -90,7 +100,7 @@ class Bench:
     # Servers.
 
     def start_servers(self, stack):
-        self.ports = {name: free_port() for name in ("origin", "semel", "admin", "node")}
+        self.ports = {name: free_port() for name in ("origin", "semel", "memory", "node")}
         (self.work / "origin.tmp").mkdir(exist_ok=True)
         conf = self.work / "origin.conf"
         body = gateway.ORIGIN_BODY.format(port=self.ports["origin"], answer=gateway.ANSWER)
@@ -101,11 +111,14 @@ class Bench:
             stack.callback(server.stop)
             return server
 
-        keep(["nginx", "-e", str(self.work / "origin.err"), "-c", str(conf)], "origin")
-        conf = self.work / "semel.toml"
-        conf.write_text(gateway.SEMEL_CONF.format(port=self.ports["semel"], admin=self.ports["admin"],
-                                                  store=self.database.url(), origin=self.ports["origin"]))
-        self.servers = {"semel": keep([str(self.semel), "serve", "--config", str(conf)], "semel")}
+        def keep_semel(name, store):
+            conf = self.work / f"{name}.toml"
+            conf.write_text(gateway.SEMEL_CONF.format(port=self.ports[name], admin=free_port(), store=store,
+                                                      origin=self.ports["origin"]))
+            return keep([str(self.semel), "serve", "--config", str(conf)], name)
+
+        self.origin = keep(["nginx", "-e", str(self.work / "origin.err"), "-c", str(conf)], "origin")
+        self.servers = {"semel": keep_semel("semel", self.database.url()), "memory": keep_semel("memory", "memory:")}
         middleware = install(self.work.parent / "node", self.say)
         if middleware:
             self.database.sql(MIDDLEWARE_TABLE)
@@ -114,14 +127,18 @@ class Bench:
             self.servers["node"] = keep(command, "node")
 
     def load(self, name, seconds, connections):
-        """Requests with new keys, and what each cost the server under load and the database in CPU time."""
+        """Requests with new keys, and what each cost in CPU time: the server under load, the database, and the rest, which is
+        the upstream and the load itself."""
         def spent():
-            return self.database.cpu_seconds() + (self.servers[name].cpu_seconds() if name in self.servers else 0)
+            children = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return {"own_us": self.servers[name].cpu_seconds() if name in self.servers else 0,
+                    "database_us": self.database.cpu_seconds(),
+                    "rest_us": self.origin.cpu_seconds() + children.ru_utime + children.ru_stime}
         self.keys += 1
         before = spent()
         result = self.send(name, seconds, connections)
-        result["cpu_us"] = (spent() - before) * 1e6 / result["requests"]
-        return result
+        after = spent()
+        return result | {part: (after[part] - before[part]) * 1e6 / result["requests"] for part in after}
 
     def send(self, name, seconds, connections):
         return gateway.load(self.ports[name], "/v1/charges", seconds, connections, self.script, (f"k{self.keys}", "new"))
@@ -131,16 +148,17 @@ class Bench:
     def middleware(self, rounds, seconds):
         if "node" not in self.servers:
             return None
-        figures = {"semel": [], "node": []}
+        figures = {"semel": [], "node": [], "memory": []}
         for name in figures:
             self.load(name, 2, CONNECTIONS)
         for number in range(rounds):
             self.say(f"gateway and middleware: round {number + 1}/{rounds}")
             for name in in_turn(number, list(figures)):
                 figures[name].append(self.load(name, seconds, CONNECTIONS))
+        parts = ("rate", "p50", "p99", "own_us", "database_us", "rest_us")
         return {"rounds": rounds, **compared(figures["semel"], figures["node"], "rate"),
-                **{name: {what: median(one[what] for one in figures[name]) for what in ("rate", "p50", "p99", "cpu_us")}
-                   for name in figures}}
+                "ceiling": compared(figures["memory"], figures["node"], "rate"),
+                **{name: {what: median(one[what] for one in figures[name]) for what in parts} for name in figures}}
 
     def batched(self, callers, seconds, database="postgres"):
         out = run(self.programs / "postgres_bench", self.database.url(database), callers, 1, int(seconds * 1000))
@@ -156,20 +174,24 @@ class Bench:
         figure = work()
         return {**figure, "cpu_us": (spent() - before) * 1e6 / figure["pairs"]}
 
-    def pairs(self, rounds, seconds, callers=(1, 32, 64, 256)):
+    def pairs(self, rounds, seconds, callers=(1, 64, 256, 1024)):
         self.database.sql(PLAIN_TABLE)
-        script = self.database.folder / "one.sql"
-        script.write_text(ONE_AT_A_TIME)
-        figures = {name: [] for name in ("pgbench", *callers)}
-        measures = {"pgbench": lambda: self.database.pgbench(script, 32, seconds)}
+        one, many = self.database.folder / "one.sql", self.database.folder / "many.sql"
+        one.write_text(ONE_AT_A_TIME)
+        many.write_text(MANY_AT_A_TIME)
+        figures = {name: [] for name in ("pgbench", "limit", *callers)}
+        measures = {"pgbench": lambda: self.database.pgbench(one, 32, seconds),
+                    "limit": lambda: self.database.pgbench(many, 4, seconds, rows=ROWS)}
         for count in callers:
             measures[count] = lambda count=count: self.batched(count, seconds)
         for number in range(rounds):
             self.say(f"pairs: round {number + 1}/{rounds}")
             for name in in_turn(number, list(measures)):
                 figures[name].append(self.with_cpu(measures[name]))
-        result = {"rounds": rounds, "pgbench": {what: median(one[what] for one in figures["pgbench"])
-                                                for what in ("pairs_per_s", "cpu_us")}, "callers": {}}
+        result = {"rounds": rounds, "callers": {}, **{
+            name: {what: median(one[what] for one in figures[name]) for what in ("pairs_per_s", "cpu_us")}
+            for name in ("pgbench", "limit")}}
+        result["limit"] |= compared(figures["limit"], figures["pgbench"], "pairs_per_s")
         for count in callers:
             result["callers"][count] = {
                 **{what: median(one[what] for one in figures[count]) for what in ("pairs_per_s", "cpu_us", "p50_ms")},
@@ -281,12 +303,16 @@ def table(results):
     lines = []
     one = results.get("middleware")
     if one:
-        lines += [f"| {CONNECTIONS} connections, first runs | Semel on PostgreSQL | Node middleware | ratio (lowest–highest round) |",
+        columns = ("semel", "node", "memory")
+        row = lambda what, text: f"| {what} | " + " | ".join(text(one[name]) for name in columns) + " |"
+        lines += [f"| {CONNECTIONS} connections, first runs | Semel on PostgreSQL | Node middleware | Semel on the memory store |",
                   "|---|---:|---:|---:|",
-                  f"| requests/s | {one['semel']['rate']:,.0f} | {one['node']['rate']:,.0f} | {ratio_of(one)} |"]
-        lines += [f"| {what}, ms | {one['semel'][what] * 1e3:.1f} | {one['node'][what] * 1e3:.1f} | |" for what in ("p50", "p99")]
-        lines.append(f"| CPU µs per request, database included | {one['semel']['cpu_us']:.0f} | {one['node']['cpu_us']:.0f} | "
-                     f"{one['node']['cpu_us'] / one['semel']['cpu_us']:.1f} |")
+                  row("requests/s", lambda figure: f"{figure['rate']:,.0f}"),
+                  f"| times the middleware (lowest–highest round) | {ratio_of(one)} | | {ratio_of(one['ceiling'])} |"]
+        lines += [row(f"{what}, ms", lambda figure, what=what: f"{figure[what] * 1e3:.1f}") for what in ("p50", "p99")]
+        lines += [row(f"CPU µs per request, {what}", lambda figure, part=part: f"{figure[part]:.0f}")
+                  for what, part in (("its own", "own_us"), ("the database's", "database_us"),
+                                     ("load and upstream", "rest_us"))]
     else:
         lines.append("The middleware was not measured: node or npm is not installed.")
     alone = results["alone"]
@@ -297,7 +323,9 @@ def table(results):
     lines += ["", "| the store alone | pairs/s | times pgbench (lowest–highest round) | CPU µs per pair, server included |",
               "|---|---:|---:|---:|",
               f"| pgbench, 32 clients, one row at a time | {pairs['pgbench']['pairs_per_s']:,.0f} | | "
-              f"{pairs['pgbench']['cpu_us']:.0f} |"]
+              f"{pairs['pgbench']['cpu_us']:.0f} |",
+              f"| the limit: pgbench, 4 clients, {ROWS} rows at a time | {pairs['limit']['pairs_per_s']:,.0f} | "
+              f"{ratio_of(pairs['limit'])} | {pairs['limit']['cpu_us']:.0f} |"]
     lines += [f"| Semel, {count} callers | {one['pairs_per_s']:,.0f} | {ratio_of(one)} | {one['cpu_us']:.0f} |"
               for count, one in pairs["callers"].items()]
     size = results["size"]

@@ -23,6 +23,7 @@ enum class ProblemType : std::uint8_t {
   store_unavailable,
   record_corrupt,
   no_route,
+  misdirected,
 };
 
 struct Problem {

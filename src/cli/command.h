@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace CLI {
 class App;
@@ -20,5 +21,8 @@ void add_sign(CLI::App& app, Run& run);
 void add_check(CLI::App& app, Run& run);
 void add_migrate(CLI::App& app, Run& run);
 void add_version(CLI::App& app, Run& run);
+
+// The program, its version, and what built it.
+std::string version_text();
 
 }  // namespace semel

@@ -1,11 +1,54 @@
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <CLI/CLI.hpp>
 
+#include <fmt/format.h>
+
 #include "cli/command.h"
+#include "policy/nearest.h"
+
+namespace {
+
+// What could have stood in the place of a word that was not understood: commands, or the options of the one given.
+std::vector<std::string> known_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  if (given.empty()) {
+    for (const CLI::App* command : app.get_subcommands({})) words.push_back(command->get_name());
+    return words;
+  }
+  for (const CLI::Option* option : given.back()->get_options()) {
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+  }
+  return words;
+}
+
+// The parser says first what is missing. A word that it did not understand is more often the reason, so that goes
+// first.
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> strange = app.remaining(true);
+  if (error.get_exit_code() == 0 || strange.empty()) return app.exit(error) == 0 ? 0 : 2;
+  const std::vector<std::string> known = known_words(app);
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  const std::optional<std::string_view> meant = semel::nearest(strange.front(), names);
+  const bool option = strange.front().starts_with('-');
+  const char* const kind = option ? "option" : app.get_subcommands().empty() ? "command" : "argument";
+  fmt::print(stderr, "semel: there is no {} '{}'{}\nRun with --help for more information.\n", kind, strange.front(),
+             meant ? fmt::format("; did you mean {}?", *meant) : "");
+  return 2;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what nobody can handle ends the process
   CLI::App app("Semel makes any HTTP API safe to retry: however often a request arrives, its effect happens once.",
                "semel");
   app.require_subcommand(1);
+  app.set_version_flag("--version", semel::version_text());
   semel::Run run;
   semel::add_serve(app, run);
   semel::add_demo(app, run);
@@ -18,7 +61,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what no
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return explain(app, error);
   }
   return run();
 }

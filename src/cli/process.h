@@ -22,6 +22,9 @@ Result<void> drop_privileges(const std::string& user);
 // Files that this program makes from now on are for nobody but their owner: they hold what the API answered.
 void keep_files_private();
 
+// No core dump is written, and no process of the same user can look into this one: its memory holds secrets.
+void keep_memory_private();
+
 // How this program can be started from the current folder.
 std::string program_path();
 

@@ -99,6 +99,7 @@ int run_gateway(const std::shared_ptr<const Config>& wanted, const ServeHooks& h
     return 1;
   }
   keep_files_private();
+  keep_memory_private();
   const std::unique_ptr<Clock> clock = make_system_clock();
   const auto store_metrics = std::make_shared<StoreMetrics>();
   Result<std::unique_ptr<Store>> store = open_store(*config, *clock, store_metrics);

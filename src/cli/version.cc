@@ -1,3 +1,5 @@
+#include <string>
+
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
@@ -6,11 +8,15 @@
 
 namespace semel {
 
+std::string version_text() {
+  return fmt::format("semel {} ({} {})", SEMEL_VERSION, SEMEL_COMPILER, SEMEL_BUILD_TYPE);
+}
+
 void add_version(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand("version", "Print the version");
   command->callback([&run] {
     run = [] {
-      fmt::print("semel {} ({} {})\n", SEMEL_VERSION, SEMEL_COMPILER, SEMEL_BUILD_TYPE);
+      fmt::print("{}\n", version_text());
       return 0;
     };
   });

@@ -65,6 +65,9 @@ constexpr std::array rows{
         "What is stored under this key cannot be trusted, so it is neither replayed nor run again. The operator has to "
         "look at it."},
     Row{no_route, 404, Problem::Retry::never, "no-route", "No such path", "No route of this gateway names this path."},
+    Row{misdirected, 421, Problem::Retry::never, "misdirected", "Not a name of this gateway",
+        "The request is for a host that this gateway does not answer for; it did not run. Look at the Host field, or "
+        "at the host of the target."},
 };
 
 const Row& row(ProblemType type) {

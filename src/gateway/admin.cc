@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "gateway/metrics.h"
 #include "gateway/plan.h"
@@ -21,6 +22,8 @@
 #include "http/upstream.h"
 #include "http/writer.h"
 #include "policy/address.h"
+#include "policy/config.h"
+#include "policy/host.h"
 #include "policy/secret.h"
 #include <semel/async.h>
 #include <semel/fingerprint.h>
@@ -64,6 +67,7 @@ Result<std::uint16_t> Admin::listen(const Endpoint& endpoint) {
                                        http::Sharing::alone, gate_);
   if (!listener) return std::unexpected(listener.error());
   listener_ = *std::move(listener);
+  loopback_ = is_loopback(endpoint);
   return listener_->port();
 }
 
@@ -86,7 +90,11 @@ Task<void> Admin::handle(http::Transaction& transaction) {
 Task<void> Admin::answer(http::Transaction* client) {
   Reply reply{.status = 404, .type = std::string(json_type), .body = R"({"error":"no such page"})"};
   const std::string path = path_of(client->head().target());
-  if (path == "/v1/webhooks/reopen" && client->head().method() == "POST") {
+  if (!is_meant(client->head())) {
+    reply = {.status = 421,
+             .type = std::string(json_type),
+             .body = R"({"error":"not a name of this listener; add it to server.hosts"})"};
+  } else if (path == "/v1/webhooks/reopen" && client->head().method() == "POST") {
     reply = co_await reopen(client);
   } else if (client->head().method() != "GET" && client->head().method() != "HEAD") {
     reply = {.status = 405, .type = std::string(json_type), .body = R"({"error":"only GET here"})"};
@@ -104,6 +112,15 @@ Task<void> Admin::answer(http::Transaction* client) {
   };
   const http::Try<void> sent = co_await client->reply(reply.status, fields, reply.body);
   if (!sent) client->close_after();
+}
+
+// Whoever reaches the loopback from a page of a browser does so under a name of his own. Where others reach the
+// listener anyway, they have a token and call it by names that we do not know.
+bool Admin::is_meant(const http::Head& head) const {
+  const std::string_view host = head.find("Host").value_or("");
+  if (!loopback_ || host.empty() || is_local(host)) return true;
+  const std::vector<HostPattern>& hosts = worker_.plan()->config->server.hosts;
+  return !hosts.empty() && answers_to(hosts, host);
 }
 
 bool Admin::may_read(const http::Head& head) const {

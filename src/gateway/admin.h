@@ -1,7 +1,8 @@
 // The operator's listener: /healthz, /readyz, /metrics.
 //
 // Health says that the process answers. Readiness says that a request would get through: a key can be written to the
-// store and every upstream takes a connection. Metrics ask for the token, if there is one.
+// store and every upstream takes a connection. Metrics ask for the token, if there is one. On the loopback only local
+// names are answered, and those that server.hosts lists.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,7 @@ class Admin : public http::Handler {
   Task<std::string> store_trouble();
   Task<std::string> upstream_trouble();
   Task<Reply> reopen(http::Transaction* client);
+  [[nodiscard]] bool is_meant(const http::Head& head) const;
   [[nodiscard]] bool may_read(const http::Head& head) const;
 
   Worker& worker_;
@@ -50,6 +52,7 @@ class Admin : public http::Handler {
   Metrics& metrics_;
   Secret token_;
   http::Gate gate_;
+  bool loopback_ = false;
   std::unique_ptr<http::Listener> listener_;
 };
 

@@ -88,10 +88,8 @@ Exchange::Exchange(const Services& services, std::shared_ptr<const Plan> plan, h
 
 Task<void> Exchange::run() {
   const Match matched = match(config(), request_.method, request_.path);
-  if (goes_in_circles(request_.fields, config().server.name)) {
-    Response refusal =
-        plain_reply(502, "The request has been through this gateway before: an upstream points back at it.");
-    co_await send(std::move(refusal));
+  if (std::optional<Response> reply = answer_here()) {
+    co_await send(*std::move(reply));
   } else if (const auto* guarded = std::get_if<Guarded>(&matched)) {
     route_metrics_ = &plan_->metrics_of(*guarded->route);
     co_await guard(guarded->route);
@@ -106,8 +104,7 @@ Task<void> Exchange::run() {
         plain_reply(400, "The path holds " + std::string(doubtful->why) + ", which programs read in different ways.");
     co_await send(std::move(refusal));
   } else if (std::holds_alternative<MisspelledMethod>(matched)) {
-    Response refusal =
-        plain_reply(400, "The method is not written in capital letters, which programs read in different ways.");
+    Response refusal = plain_reply(400, misspelled_detail);
     co_await send(std::move(refusal));
   } else {
     co_await refuse(ProblemType::no_route);

@@ -62,6 +62,7 @@ class Exchange {
 
  private:
   // The ways through, in the order in which exchange.cc tells them.
+  std::optional<Response> answer_here();
   Task<void> guard(const Route* route);
   Task<void> receive(const Webhook* webhook);
   Task<bool> read_body();

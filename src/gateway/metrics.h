@@ -37,7 +37,7 @@ enum class Ending : std::uint8_t {
 inline constexpr std::size_t endings = 10;
 std::string_view name(Ending ending);
 
-inline constexpr std::size_t problem_types = static_cast<std::size_t>(ProblemType::no_route) + 1;
+inline constexpr std::size_t problem_types = static_cast<std::size_t>(ProblemType::misdirected) + 1;
 
 // What a store tells of itself: made before the store, and counted on its thread.
 struct StoreMetrics {

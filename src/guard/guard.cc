@@ -1,6 +1,5 @@
 // A request from its arrival to its reply, in three pure questions around once(): look() whose it is, judge() what its
 // answer means for the key, tell() what the client gets. The two run() differ only in how they wait.
-#include <algorithm>
 #include <cstddef>
 #include <expected>
 #include <memory>
@@ -91,11 +90,11 @@ class Guard::Impl {
 
 Look Guard::Impl::look(const RequestView& request) const {
   if (webhook) return look_at_event(request);
-  if (misspelled(route, request.method)) {
-    return plain_reply(400, "The method is not written in capital letters, which programs read in different ways.");
+  if (route.key == KeyMode::off) return Pass{};
+  if (!lists(route, request.method)) {
+    if (misspelled(route, request.method)) return plain_reply(400, misspelled_detail);
+    return Pass{};
   }
-  const bool listed = std::ranges::find(route.methods, request.method) != route.methods.end();
-  if (!listed || route.key == KeyMode::off) return Pass{};
   if (const auto why = doubtful_path(request.path)) {
     return plain_reply(400, "The path holds " + std::string(*why) + ", which programs read in different ways.");
   }

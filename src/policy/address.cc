@@ -140,6 +140,15 @@ bool is_loopback(const Endpoint& endpoint) {
   return endpoint.host == "::1" || equal_ignoring_case(endpoint.host, "localhost");
 }
 
+bool is_address(std::string_view text) {
+  const bool brackets = text.size() > 2 && text.starts_with('[') && text.ends_with(']');
+  return brackets ? is_ipv6(text.substr(1, text.size() - 2)) : is_ipv4(text);
+}
+
+bool is_host(std::string_view text) {
+  return is_address(text) || is_host_name(text);
+}
+
 Parsed<Url> parse_url(std::string_view text) {
   Url url{};
   const std::size_t colon = text.find("://");

@@ -23,6 +23,10 @@ Parsed<Endpoint> parse_endpoint(std::string_view text);
 std::string endpoint_text(const Endpoint& endpoint);  // with the brackets
 bool is_loopback(const Endpoint& endpoint);
 
+// A name, an IPv4 address, or an IPv6 address in its brackets; the latter two are addresses.
+bool is_host(std::string_view text);
+bool is_address(std::string_view text);
+
 struct Url {
   bool secure = false;  // https
   Endpoint authority;   // with the scheme's port where the text has none

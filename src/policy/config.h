@@ -14,6 +14,7 @@
 #include "policy/address.h"
 #include "policy/authenticate.h"
 #include "policy/expression.h"
+#include "policy/host.h"
 #include "policy/keep.h"
 #include "policy/pattern.h"
 #include "policy/provider.h"
@@ -44,6 +45,7 @@ struct ServerConfig {
   Endpoint listen{.host = "127.0.0.1", .port = 8080};
   std::uint32_t threads = 0;
   std::string public_url;
+  std::vector<HostPattern> hosts;  // empty: any
   std::string name = "semel";
   std::string providers;  // a folder of the user's own provider files
   Forwarded forwarded = Forwarded::append;

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "policy/address.h"
 #include "policy/config.h"
@@ -12,6 +14,7 @@
 #include "policy/document.h"
 #include "policy/fault.h"
 #include "policy/fields.h"
+#include "policy/host.h"
 #include "policy/read_values.h"
 #include "policy/reply.h"
 #include "policy/table_reader.h"
@@ -56,6 +59,16 @@ void read_file_name(TableReader& table, std::string_view key, std::string& into)
   read_parsed(table, key, into, parse, same);
 }
 
+void read_hosts(TableReader& table, std::vector<HostPattern>& into) {
+  std::vector<std::string> names;
+  read_list(table, "hosts", names, [&](const std::string& text) -> Parsed<void> {
+    auto host = parse_host_pattern(text);
+    if (!host) return std::unexpected(std::move(host).error());
+    into.push_back(*std::move(host));
+    return {};
+  });
+}
+
 }  // namespace
 
 void read_server(Reading& reading, const Node* node, ServerConfig& server) {
@@ -63,6 +76,7 @@ void read_server(Reading& reading, const Node* node, ServerConfig& server) {
   read_parsed(table, "listen", server.listen, parse_endpoint, endpoint_text);
   read_count(table, "threads", server.threads, {.min = 0, .max = 1024});
   read_parsed(table, "public_url", server.public_url, parse_url_or_nothing, same);
+  read_hosts(table, server.hosts);
   read_parsed(table, "name", server.name, parse_token, same);
   read_text(table, "providers", server.providers);
   read_choice(table, "forwarded", server.forwarded, forwarded_choices);

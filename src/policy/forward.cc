@@ -2,12 +2,15 @@
 #include "policy/forward.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "core/field_view.h"
@@ -49,6 +52,26 @@ bool tells_the_way(std::string_view name) {
   return of_the_way.contains(name) || equal_ignoring_case(name.substr(0, of_the_way_prefix.size()), of_the_way_prefix);
 }
 
+constexpr std::string_view hops_field = "Max-Forwards";
+
+bool counts_hops(const RequestView& request) {
+  return request.method == "OPTIONS";
+}
+
+// As many as anybody can need, if there are more. Nothing: not a number.
+std::optional<std::uint32_t> parse_hops(std::string_view text) {
+  if (text.empty() || !std::ranges::all_of(text, is_digit)) return std::nullopt;
+  std::uint32_t hops = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hops);
+  return error == std::errc{} ? hops : std::numeric_limits<std::uint32_t>::max();
+}
+
+// One less, of a request that goes on.
+std::string counted_down(std::string_view hops) {
+  const std::uint32_t left = parse_hops(hops).value_or(0);
+  return std::to_string(left == 0 ? 0 : left - 1);
+}
+
 bool has_field(std::span<const FieldView> fields, std::string_view name) {
   return std::ranges::any_of(fields, [&](const FieldView& field) { return equal_ignoring_case(field.name, name); });
 }
@@ -64,6 +87,7 @@ bool names_header(const Expression& expression, std::string_view name) {
 void to_upstream(const RequestView& request, const Hop& hop, std::string_view host,
                  std::optional<std::uint64_t> attempt, FieldSink sink) {
   const bool keep_the_way = hop.forwarded == Forwarded::append;
+  const bool counting = counts_hops(request);
   const ConnectionNames connection = named_by_connection(request.fields);
   sink("Host", host);
   for (const FieldView& field : request.fields) {
@@ -71,6 +95,10 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
     if (is_hop_by_hop(field.name) || is_framing(field.name) || contains_name(connection, field.name)) continue;
     if (rewritten.contains(field.name)) continue;
     if (!keep_the_way && tells_the_way(field.name)) continue;
+    if (counting && equal_ignoring_case(field.name, hops_field)) {
+      sink(field.name, counted_down(field.value));
+      continue;
+    }
     sink(field.name, field.value);
   }
   const auto came = [&](std::string_view name) { return keep_the_way && has_field(request.fields, name); };
@@ -93,6 +121,15 @@ bool asks_for_websocket(const RequestView& request) {
   const std::vector<std::string_view> upgrades = lines_of(request.fields, "Upgrade");
   return request.method == "GET" && upgrades.size() == 1 && equal_ignoring_case(trimmed(upgrades.front()), websocket) &&
          contains_name(named_by_connection(request.fields), "Upgrade");
+}
+
+Reach reach_of(const RequestView& request) {
+  if (!counts_hops(request)) return Reach::onward;
+  const std::vector<std::string_view> lines = lines_of(request.fields, hops_field);
+  if (lines.empty()) return Reach::onward;
+  const std::optional<std::uint32_t> hops = lines.size() == 1 ? parse_hops(lines.front()) : std::nullopt;
+  if (!hops) return Reach::malformed;
+  return *hops == 0 ? Reach::here : Reach::onward;
 }
 
 bool goes_in_circles(std::span<const FieldView> fields, std::string_view via) {

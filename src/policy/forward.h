@@ -1,8 +1,9 @@
 // The fields of a request on its way to the upstream.
 //
 // The caller's fields go on as they came, key and trace fields among them, but for those that end at this hop, Expect,
-// and Idempotency-Attempt, which only we may set. Added are Host, Via, X-Forwarded-For, -Proto and -Host, and for a
-// guarded request Idempotency-Attempt. Framing is left to whoever writes the message.
+// Idempotency-Attempt, which only we may set, and the Max-Forwards of OPTIONS, which counts down. Added are Host, Via,
+// X-Forwarded-For, -Proto and -Host, and for a guarded request Idempotency-Attempt. Framing is left to whoever writes
+// the message.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,12 @@ inline constexpr std::string_view websocket = "websocket";
 
 // Whether the request asks for a WebSocket (RFC 6455 §4.1) and for nothing else.
 bool asks_for_websocket(const RequestView& request);
+
+// How far a request may go (RFC 9110 §7.6.2): an OPTIONS request whose Max-Forwards is 0 is for us to answer, and what
+// goes on says one less. With other methods the field is nobody's; TRACE never gets here. What is not one number is
+// malformed.
+enum class Reach : std::uint8_t { onward, here, malformed };
+Reach reach_of(const RequestView& request);
 
 // Whether the request has been through a gateway of this name already.
 bool goes_in_circles(std::span<const FieldView> fields, std::string_view via);

@@ -153,6 +153,17 @@ std::string plainest(std::string_view path) {
   return fmt::format("/{}", fmt::join(kept, "/"));
 }
 
+bool is_plainest(std::string_view path) {
+  if (!path.starts_with('/') || (path.size() > 1 && path.ends_with('/'))) return false;
+  char before = '\0';
+  for (const char c : path) {
+    if (c == '%' || c == ';' || c == '\\' || to_lower(c) != c) return false;
+    if (before == '/' && (c == '/' || c == '.')) return false;
+    before = c;
+  }
+  return true;
+}
+
 Pattern plainest(const Pattern& pattern) {
   Pattern plain{.text = pattern.text, .segments = {}, .open = pattern.open};
   for (const std::string& segment : pattern.segments) {

@@ -43,6 +43,8 @@ std::optional<std::string_view> doubtful_path(std::string_view path);
 // What the most obliging of servers would make of a path: decoded, in lower case, without parameters (`;a=1`), dot
 // segments, doubled slashes and the last slash. Two paths that differ here are two for everybody.
 std::string plainest(std::string_view path);
+// Whether that is surely `path` itself, as it nearly always is: no need to make another.
+bool is_plainest(std::string_view path);
 // The same of a pattern, to be matched with such paths.
 Pattern plainest(const Pattern& pattern);
 

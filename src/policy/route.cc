@@ -12,10 +12,13 @@
 namespace semel {
 namespace {
 
+bool matches_a_webhook(const Config& config, std::string_view plain) {
+  return std::ranges::any_of(config.webhooks, [&](const Webhook& one) { return one.plain_path.matches(plain); });
+}
+
 bool spells_a_webhook(const Config& config, std::string_view path) {
   if (config.webhooks.empty()) return false;
-  const std::string plain = plainest(path);
-  return std::ranges::any_of(config.webhooks, [&](const Webhook& one) { return one.plain_path.matches(plain); });
+  return is_plainest(path) ? matches_a_webhook(config, path) : matches_a_webhook(config, plainest(path));
 }
 
 }  // namespace
@@ -32,17 +35,22 @@ Match match(const Config& config, std::string_view method, std::string_view path
     if (!route.path.literal() && spells_a_webhook(config, path)) {
       return DoubtfulPath{"another spelling of a webhook's path"};
     }
-    if (misspelled(route, method)) return MisspelledMethod{};
-    const bool listed = std::ranges::find(route.methods, method) != route.methods.end();
-    if (!listed || route.key == KeyMode::off) return Unguarded{&route};
+    if (route.key == KeyMode::off) return Unguarded{&route};
+    if (!lists(route, method)) {
+      if (misspelled(route, method)) return MisspelledMethod{};
+      return Unguarded{&route};
+    }
     if (const auto why = doubtful_path(path)) return DoubtfulPath{*why};
     return Guarded{&route};
   }
   return NoRoute{};
 }
 
+bool lists(const Route& route, std::string_view method) {
+  return std::ranges::find(route.methods, method) != route.methods.end();
+}
+
 bool misspelled(const Route& route, std::string_view method) {
-  if (route.key == KeyMode::off || std::ranges::find(route.methods, method) != route.methods.end()) return false;
   return std::ranges::any_of(route.methods, [&](const std::string& one) { return equal_ignoring_case(one, method); });
 }
 

@@ -35,7 +35,12 @@ using Match = std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPat
 // `path` is as received, without the query. The pointers live as long as `config`.
 Match match(const Config& config, std::string_view method, std::string_view path);
 
-// Whether `method` is one of those that are guarded but for the case of its letters.
+// Whether `method` is one of those that the route lists.
+bool lists(const Route& route, std::string_view method);
+
+// Whether `method`, which is not listed, differs from one that is by the case of its letters only.
 bool misspelled(const Route& route, std::string_view method);
+inline constexpr std::string_view misspelled_detail =
+    "The method is not written in capital letters, which programs read in different ways.";
 
 }  // namespace semel

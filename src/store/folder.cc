@@ -42,9 +42,8 @@ Result<void> make_folder(const fs::path& folder) {
     error.clear();
     if (Result<void> synced = sync_folder(above); !synced) return synced;
   }
-  if (error || !fs::is_directory(whole, error)) {
-    return fail(Code::unavailable, "cannot make the folder " + folder.string() + ": " + error.message());
-  }
+  if (error) return fail(Code::unavailable, "cannot make the folder " + folder.string() + ": " + error.message());
+  if (!fs::is_directory(whole, error)) return fail(Code::unavailable, folder.string() + " is there, but not a folder");
   return {};
 }
 

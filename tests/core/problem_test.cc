@@ -40,6 +40,7 @@ constexpr Row contract[] = {
     {ProblemType::store_unavailable,    503, "store-unavailable",    Problem::Retry::same_key, "same-key"},
     {ProblemType::record_corrupt,       500, "record-corrupt",       Problem::Retry::never,    "never"},
     {ProblemType::no_route,             404, "no-route",             Problem::Retry::never,    "never"},
+    {ProblemType::misdirected,          421, "misdirected",          Problem::Retry::never,    "never"},
 };
 // clang-format on
 

@@ -50,11 +50,7 @@ class Charges:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
-        try:
-            self.listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.listener.close()
+        wire.stop_listening(self.listener)
 
     def by_key(self):
         """key → ids of its charges."""

@@ -15,7 +15,8 @@ effects: records of origin.py. calls: records of callers.py, in the order of the
 import collections
 
 NOT_FORWARDED = {"key-missing", "key-invalid", "scope-missing", "in-flight", "key-reused", "body-too-large",
-                 "upstream-unreachable", "store-unavailable", "rate-limited", "quota-exceeded", "no-route"}
+                 "upstream-unreachable", "store-unavailable", "rate-limited", "quota-exceeded", "no-route",
+                 "misdirected"}
 SETTLED = {"outcome-unknown", "key-reused"}
 INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I10")
 

@@ -306,6 +306,21 @@ class Operating(harness.Case):
             self.assertEqual((down.status, json.loads(down.body)["ready"]), (503, False))
             self.assertEqual(wire.ask(semel.admin, "GET", "/healthz").status, 200)
 
+    def test_the_admin_listener_answers_to_its_own_names_only(self):
+        """A page that made its own name mean the loopback gets nothing; a name that is listed is served. So it is counted."""
+        with self.gateway(CONFIG.replace("[server]\n", '[server]\nhosts = ["ops.example.com"]\n') + ROUTE) as semel:
+            def status(host, path="/metrics"):
+                return wire.ask(semel.admin, "GET", path, [("Host", host)]).status
+
+            for host in ("127.0.0.1:%d" % semel.admin[1], "localhost", "[::1]:9080", "ops.example.com", ""):
+                self.assertEqual(status(host), 200, host)
+            for path in ("/metrics", "/healthz", "/readyz", "/nothing"):
+                self.assertEqual(status("evil.example:%d" % semel.admin[1], path), 421)
+            self.assertEqual(semel.ask("POST", "/v1/x", [*keyed("k1"), ("Host", "evil.example")], b"1").status, 421)
+            _, counts = semel.metrics()
+            self.assertEqual(counts['semel_refused_total{route="",problem="misdirected"}'], 1)
+            self.assertEqual(self.stage.count(), 0)
+
     def test_the_log_has_a_line_per_request_and_no_secret(self):
         """Secrets planted in key, body, fields, cookies and query are in no log, no metric and no message."""
         config = CONFIG.replace('[admin]\n', '[admin]\ntoken = "env:SEMEL_E2E_TOKEN"\n') + ROUTE

@@ -222,7 +222,7 @@ class Player:
     def client(self, who):
         if who not in self.clients:
             of_admin = who.startswith("admin")
-            automatic = [("Host", "semel.test")]
+            automatic = [("Host", "localhost" if of_admin else "semel.test")]
             if not of_admin:
                 automatic += [(staging.FIELD, self.name), ("Authorization", f"Bearer {self.name}")]
             self.clients[who] = Client(self.admin if of_admin else self.address, automatic, self.frame_all,

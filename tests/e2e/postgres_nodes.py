@@ -44,23 +44,10 @@ class Balancer:
                 return
             server = socket.create_connection(self.addresses[number % len(self.addresses)])
             for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=self.pump, args=(source, sink), daemon=True).start()
-
-    @staticmethod
-    def pump(source, sink):
-        try:
-            while data := source.recv(65536):
-                sink.sendall(data)
-        except OSError:
-            pass
-        for sock in (source, sink):
-            try:
-                sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+                threading.Thread(target=wire.pump, args=(source, sink), daemon=True).start()
 
     def close(self):
-        self.listener.close()
+        wire.stop_listening(self.listener)
 
 
 class Nodes(harness.Case):

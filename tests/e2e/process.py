@@ -58,6 +58,22 @@ class Rights(harness.Case):
         self.assertIn('there is no user "no-such-user"', semel.stderr())
 
 
+@unittest.skipUnless(os.geteuid() == 0, "only root sees what belongs to root")
+class Memory(harness.Case):
+    def test_memory_is_closed_to_the_same_user(self):
+        """The kernel gives what can be read of a process to root when it may neither be traced nor leave a core dump."""
+        semel = self.gateway()
+        semel.prefix = ["setpriv", "--reuid", USER, "--regid", "nogroup", "--clear-groups"]
+        os.chmod(semel.folder, 0o777)
+        semel.start()
+        about = pathlib.Path(f"/proc/{semel.process.pid}")
+        self.assertEqual(status(semel)["Uid"].split()[0], str(pwd.getpwnam(USER).pw_uid))
+        if b"asan" in (about / "maps").read_bytes():
+            self.skipTest("the address sanitizer looks into its own process")
+        self.assertEqual((about / "environ").stat().st_uid, 0)
+        self.assertEqual(semel.stop(), 0)
+
+
 class Files(harness.Case):
     def test_as_many_files_as_the_system_allows(self):
         """The soft limit is raised to the hard one."""

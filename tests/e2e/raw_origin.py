@@ -24,11 +24,7 @@ class RawOrigin:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
-        try:
-            self.listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.listener.close()
+        wire.stop_listening(self.listener)
 
     def take(self, seconds=5.0):
         """What came on each connection since the last time, now that all of them are closed."""

@@ -74,18 +74,11 @@ class Stage:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
-        try:
-            self.listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts; closing alone does not
-        except OSError:
-            pass
-        self.listener.close()
+        wire.stop_listening(self.listener)
         with self._lock:
             connections = list(self._open)
         for sock in connections:
-            try:
-                sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+            wire.hang_up(sock)
 
     def arrivals(self, name):
         with self._lock:

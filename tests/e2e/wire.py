@@ -146,6 +146,30 @@ def reset(sock):
     sock.close()
 
 
+def hang_up(sock):
+    """Ends a connection, or a listener, and wakes the thread that waits for it; closing alone does not."""
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
+def stop_listening(listener):
+    hang_up(listener)
+    listener.close()
+
+
+def pump(source, sink, goes_on=lambda: True):
+    """Passes bytes on until either side ends, or somebody does not want the next ones passed on."""
+    try:
+        while (data := source.recv(65536)) and goes_on():
+            sink.sendall(data)
+    except OSError:
+        pass
+    hang_up(source)
+    hang_up(sink)
+
+
 def readable(sock, seconds):
     """Whether bytes, or the end of them, come within this time."""
     return bool(select.select([sock], [], [], seconds)[0])
@@ -168,7 +192,7 @@ class Wire:
         fields = list(fields)
         names = {name.lower() for name, _ in fields}
         if "host" not in names:
-            fields.insert(0, ("Host", "semel.test"))
+            fields.insert(0, ("Host", "localhost"))
         if body is not None and not names & {"content-length", "transfer-encoding"}:
             fields.append(("Content-Length", str(len(body))))
         self.send(head_bytes(f"{method} {target} HTTP/1.1", fields) + (body or b""))

@@ -5,8 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include <boost/beast/core/string.hpp>
-
 #include "core/check.h"
 #include "core/field_view.h"
 #include "fuzz/reading.h"
@@ -18,22 +16,12 @@
 namespace {
 
 using semel::check;
+using semel::fuzz::fields_of;
+using semel::fuzz::is_framing;
 using semel::fuzz::Reading;
 using semel::http::Head;
 using semel::http::HeadWriter;
 using semel::http::RequestParser;
-
-bool is_framing(std::string_view name) {
-  return boost::beast::iequals(name, "Content-Length") || boost::beast::iequals(name, "Transfer-Encoding");
-}
-
-std::string fields_of(const Head& head) {
-  std::string text;
-  for (const semel::FieldView& field : head.fields()) {
-    if (!is_framing(field.name)) text.append(field.name).append(":").append(field.value).append("\n");
-  }
-  return text;
-}
 
 void write_anew(const Head& head, const std::string& body) {
   std::string out;

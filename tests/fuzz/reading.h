@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <boost/beast/core/string.hpp>
+
 #include "core/check.h"
 #include "core/field_view.h"
 #include "http/head.h"
@@ -29,6 +31,19 @@ inline std::string described(const http::Head& head) {
     text.append(field.name).append(":").append(field.value).append("\n");
     check(field.value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos, "a value is one line");
     check(field.name.find_first_of(std::string_view("\r\n\0 \t:", 6)) == std::string_view::npos, "a name is a token");
+  }
+  return text;
+}
+
+inline bool is_framing(std::string_view name) {
+  return boost::beast::iequals(name, "Content-Length") || boost::beast::iequals(name, "Transfer-Encoding");
+}
+
+// What a head that is written anew must say again; framing may be another.
+inline std::string fields_of(const http::Head& head) {
+  std::string text;
+  for (const FieldView& field : head.fields()) {
+    if (!is_framing(field.name)) text.append(field.name).append(":").append(field.value).append("\n");
   }
   return text;
 }

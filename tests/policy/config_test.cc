@@ -20,6 +20,7 @@ using test::least;
 TEST(Config, HoldsWhatTheFileSays) {
   const Config made = config(std::string(least) +
                              "[server]\nlisten = '[::1]:81'\nthreads = 3\npublic_url = 'https://pay.example/x'\n"
+                             "hosts = ['pay.example', '*.shop.example:8443']\n"
                              "name = 'edge'\nforwarded = 'replace'\ntls = { cert = 'c.pem', key = 'k.pem' }\n"
                              "[admin]\nlisten = '0.0.0.0:9'\ntoken = 'env:TOKEN'\n"
                              "[store]\nurl = 'embedded:/var/lib/semel'\nfree_bytes_min = '1GiB'\ncache_bytes = 0\n"
@@ -30,6 +31,8 @@ TEST(Config, HoldsWhatTheFileSays) {
   EXPECT_EQ(made.server.listen, (Endpoint{.host = "::1", .port = 81}));
   EXPECT_EQ(made.server.threads, 3U);
   EXPECT_EQ(made.server.public_url, "https://pay.example/x");
+  ASSERT_EQ(made.server.hosts.size(), 2U);
+  EXPECT_EQ(made.server.hosts.at(1).host, ".shop.example");
   EXPECT_EQ(made.server.name, "edge");
   EXPECT_EQ(made.server.forwarded, Forwarded::replace);
   EXPECT_EQ(made.server.tls.value().key, "k.pem");

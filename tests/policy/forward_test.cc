@@ -43,6 +43,28 @@ TEST(Forward, PassesOnTheRequestAndAddsItsWay) {
                             {"Idempotency-Attempt", "3"}}));
 }
 
+// OPTIONS counts its hops: 0 ends here, more goes on with one less. Other methods do not.
+TEST(Forward, CountsTheHopsOfOptions) {
+  const auto reach = [](std::string method, std::vector<std::pair<std::string, std::string>> fields) {
+    Sent sent{.method = std::move(method), .fields = std::move(fields)};
+    return reach_of(sent.view());
+  };
+  EXPECT_EQ(reach("OPTIONS", {}), Reach::onward);
+  EXPECT_EQ(reach("OPTIONS", {{"Max-Forwards", "1"}}), Reach::onward);
+  EXPECT_EQ(reach("OPTIONS", {{"max-forwards", "00"}}), Reach::here);
+  EXPECT_EQ(reach("GET", {{"Max-Forwards", "0"}}), Reach::onward);
+  for (const std::string hops : {"", "-1", "+1", "1.0", "one", "0, 0", "0 0"}) {
+    EXPECT_EQ(reach("OPTIONS", {{"Max-Forwards", hops}}), Reach::malformed) << hops;
+  }
+  EXPECT_EQ(reach("OPTIONS", {{"Max-Forwards", "0"}, {"Max-Forwards", "0"}}), Reach::malformed);
+  const auto sent_on = [](std::string method, std::string hops) {
+    return forwarded({.method = std::move(method), .fields = {{"Max-Forwards", std::move(hops)}}}).at(1);
+  };
+  EXPECT_EQ(sent_on("OPTIONS", "10"), (Field{"Max-Forwards", "9"}));
+  EXPECT_EQ(sent_on("OPTIONS", "99999999999"), (Field{"Max-Forwards", "4294967294"}));
+  EXPECT_EQ(sent_on("GET", "0"), (Field{"Max-Forwards", "0"}));
+}
+
 // Only a request that asks for a WebSocket in the one right way does so.
 TEST(Forward, KnowsWhoAsksForAWebSocket) {
   const auto asks = [](std::string method, std::vector<std::pair<std::string, std::string>> fields) {

@@ -60,7 +60,8 @@ TEST(ProblemReply, FollowsTheContract) {
                               {quota_exceeded, 429, "same-key", true},
                               {upstream_unreachable, 502, "same-key", false},
                               {store_unavailable, 503, "same-key", true},
-                              {no_route, 404, "never", false}};
+                              {no_route, 404, "never", false},
+                              {misdirected, 421, "never", false}};
   for (const Row& row : rows) {
     const Response reply = problem_reply(Problem::of(row.type), Millis{0}, {});
     EXPECT_EQ(reply.status, row.status) << Problem::of(row.type).slug();

@@ -217,6 +217,7 @@ TEST_F(EmbeddedOpen, RefusesAPathThatIsAFile) {
   const auto opened = try_open();
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::unavailable);
+  EXPECT_TRUE(mentions(opened.error().detail, "is there, but not a folder")) << opened.error().detail;
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 Nobody knows then whether the claim or the answer was written. The gateway finds out by asking again as the same owner: a
 request is forwarded once, and what was answered stays. I1 to I8 and I10.
 """
+import functools
 import random
 import socket
 import threading
 import time
 
+import wire
 
 FAULTS = ("F11",)
 QUICK = {"cuts": 60}
@@ -39,22 +41,13 @@ class Relay:
                 client.close()
                 continue
             self.pairs.append((client, server))
-            for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=self.pump, args=(source, sink, client), daemon=True).start()
+            threading.Thread(target=wire.pump, args=(client, server), daemon=True).start()
+            # Once it is doomed, the server answers and nobody hears it.
+            heard = functools.partial(self.is_heard, client)
+            threading.Thread(target=wire.pump, args=(server, client, heard), daemon=True).start()
 
-    def pump(self, source, sink, client):
-        try:
-            while data := source.recv(65536):
-                if sink is client and client in self.doomed:
-                    break  # the server has answered, and nobody hears it
-                sink.sendall(data)
-        except OSError:
-            pass
-        for sock in (source, sink):
-            try:
-                sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+    def is_heard(self, client):
+        return client not in self.doomed
 
     def cut(self):
         """One of the connections dies with its next answer."""
@@ -63,7 +56,7 @@ class Relay:
             self.doomed.add(self.chance.choice(living))
 
     def close(self):
-        self.listener.close()
+        wire.stop_listening(self.listener)
         for pair in self.pairs:
             for sock in pair:
                 sock.close()
