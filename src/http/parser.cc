@@ -1,6 +1,7 @@
 // Beast calls back while it parses; the callbacks fill the Head or note which bytes are the body.
 // Beast asserts that the last chunk never comes in pieces, which is for the sender to decide; without the assertions
 // its code is right in that case, too (tests/fuzz/fuzz_request.cc).
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -21,6 +22,9 @@ namespace beast = boost::beast;
 
 constexpr std::size_t extension_bytes_max = 4'096;  // of all chunks of a message; they mean nothing to us
 constexpr std::ptrdiff_t size_digits_max = 16;      // of a chunk
+// Beast counts the line of a request or not, depending on the pieces in which it comes; we count all of a head, and
+// Beast must not be the first to refuse one.
+constexpr std::uint32_t limit_slack = 16;
 
 std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
@@ -31,7 +35,7 @@ std::string_view view(beast::string_view text) {
 template <bool is_request>
 Parser<is_request>::Parser(Head& head, ParserLimits limits) : head_(head), limits_(limits) {
   head_.clear();
-  this->header_limit(limits.head_bytes);
+  this->header_limit(limits.head_bytes + limit_slack);
   this->body_limit(boost::none);  // bodies are bounded where they are kept, not where they pass through
 }
 
@@ -45,11 +49,12 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
     if (is_folded(bytes.substr(consumed, size))) return failed(Failure::malformed);
     consumed += size;
     if (error == beast::http::error::need_more) break;
-    if (error == beast::http::error::header_limit) {
-      return failed(is_request && !target_seen_ ? Failure::long_target : Failure::too_large);
-    }
+    if (error == beast::http::error::header_limit) return failed(over_limit(bytes));
     if (error) return failed(Failure::malformed);
   }
+  head_size_ += consumed;
+  const std::size_t unended = this->is_header_done() ? 0 : bytes.size() - consumed;
+  if (head_size_ + unended > limits_.head_bytes) return failed(over_limit(bytes));
   if (!this->is_header_done()) return consumed;
   if (!sealed_) {
     sealed_ = true;
@@ -64,6 +69,19 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
     if (!is_request && coding_of(head_) != Coding::plain) return failed(Failure::malformed);
   }
   return consumed;
+}
+
+// Of what `bytes` holds too much. As long as Beast has not told of the target, they begin with it; it may have waited
+// for the end of the head.
+template <bool is_request>
+Failure Parser<is_request>::over_limit(std::string_view bytes) const {
+  if (!is_request || target_seen_) return Failure::too_large;
+  const std::string_view line = bytes.substr(0, bytes.find('\n'));
+  const std::size_t method = line.find(' ');
+  if (method == std::string_view::npos) return Failure::too_large;
+  const std::string_view target = line.substr(method + 1);
+  const std::size_t size = std::min(target.find(' '), target.size());
+  return size > limits_.target_bytes ? Failure::long_target : Failure::too_large;
 }
 
 template <bool is_request>
@@ -145,6 +163,7 @@ template <bool is_request>
 void Parser<is_request>::on_chunk_header_impl(std::uint64_t /*size*/, Text extensions, Code& error) {
   const char* const digits = *line_ == '\r' ? line_ + 2 : line_;  // behind the end of the chunk before
   if (extensions.data() - digits > size_digits_max) error = beast::http::error::bad_chunk;
+  if (!extensions.empty() && extensions.front() != ';') error = beast::http::error::bad_chunk;  // a space
   extension_bytes_ += extensions.size();
   if (extension_bytes_ > extension_bytes_max) error = beast::http::error::bad_chunk_extension;
 }

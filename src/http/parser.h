@@ -50,6 +50,8 @@ class Parser : private boost::beast::http::basic_parser<is_request> {
   using Text = boost::beast::string_view;
   using Code = boost::beast::error_code;
 
+  [[nodiscard]] Failure over_limit(std::string_view bytes) const;
+
   void on_request_impl(boost::beast::http::verb verb, Text method, Text target, int version, Code& error) override;
   void on_response_impl(int code, Text reason, int version, Code& error) override;
   void on_field_impl(boost::beast::http::field field, Text name, Text value, Code& error) override;
@@ -64,6 +66,7 @@ class Parser : private boost::beast::http::basic_parser<is_request> {
   const ParserLimits limits_;
   std::string_view data_;
   const char* line_ = nullptr;  // what is being parsed of a body
+  std::size_t head_size_ = 0;
   std::size_t fields_ = 0;
   bool target_seen_ = false;
   std::size_t extension_bytes_ = 0;
