@@ -31,7 +31,7 @@ endfunction()
 file(GLOB store_sources CONFIGURE_DEPENDS src/store/*.cc)
 set(embedded_sources ${store_sources})
 list(FILTER embedded_sources INCLUDE REGEX
-  "/(rocks_[^/]*|embedded|engine_log|expiry_filter|record_buffer|wal_marker|folder|disk_space|committer)\\.cc$")
+  "/(rocks_[^/]*|embedded|engine_log|expiry_filter|record_buffer|wal_marker|identity_file|folder|disk_space|committer)\\.cc$")
 set(postgres_sources ${store_sources})
 list(FILTER postgres_sources INCLUDE REGEX "/postgres_[^/]*$")
 list(REMOVE_ITEM store_sources ${embedded_sources} ${postgres_sources})

@@ -34,7 +34,8 @@ struct EmbeddedOptions {
 // After a failed write or sync the store stops: every later call ends with Code::unavailable until it is opened again,
 // because what the disk then holds can only be learnt by reading it back.
 // Code::unavailable: the folder cannot be used (another process owns it, permissions). Code::corrupt: it holds damage
-// that must not be papered over; the message names it. Nothing is deleted or repaired silently.
+// that must not be papered over; the message names it. Nothing is deleted or repaired silently. Code::invalid: it was
+// made by a gateway with encryption keys, which nobody else can read.
 Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options);
 
 struct PostgresOptions {
@@ -53,6 +54,7 @@ struct PostgresOptions {
 // While the server cannot be reached, claims end with Code::unavailable at once, and outcomes wait for it until their
 // time is up; nothing has to be restarted when it is back. Destroy it as the embedded store.
 // Code::unavailable: no server, a replica, or a schema that this version does not know; the message says which.
+// Code::invalid: the urls are not a set of shards, or gateways with encryption keys use the database.
 Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, const PostgresOptions& options);
 
 }  // namespace semel

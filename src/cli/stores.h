@@ -19,8 +19,9 @@ bool has_store(StoreKind kind);
 // `metrics` counts what the store tells of itself, if it is one that tells.
 Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock, std::shared_ptr<StoreMetrics> metrics);
 
-// What an operator should know about a store on a server: settings by which it can lose what it acknowledged, or why it
-// cannot be asked. One sentence each; never holds an address.
+// What an operator should know about a store: settings of a server by which it can lose what it acknowledged, or why it
+// cannot be asked; that keys are stored under plain hashes although there are encryption keys. One sentence each; never
+// holds an address.
 std::vector<std::string> concerns(const StoreConfig& store, Clock& clock);
 
 }  // namespace semel

@@ -2,17 +2,23 @@
 //
 // A claim first reads the record in the caller's own thread: what has ended, or is held by somebody else, is answered
 // at once and costs the committer nothing. Everything that may change a record goes through the committer.
+#include "store/embedded.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "core/crypto.h"
+#include "core/identity.h"
 #include "core/transition.h"
 #include "store/batch.h"
 #include "store/batched_store.h"
 #include "store/committer.h"
+#include "store/identity.h"
 #include "store/recent_writes.h"
 #include "store/rocks_ledger.h"
 #include <semel/async.h>
@@ -70,10 +76,17 @@ class EmbeddedStore : public BatchedStore, public Glance {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options) {
-  Result<std::unique_ptr<RocksLedger>> ledger = RocksLedger::open(clock, std::move(options));
+Result<OpenedStore> open_embedded_store(Clock& clock, EmbeddedOptions options, const std::vector<AesKey>& keys) {
+  Result<std::unique_ptr<RocksLedger>> ledger = RocksLedger::open(clock, std::move(options), keys);
   if (!ledger) return std::unexpected(std::move(ledger.error()));
-  return std::make_unique<EmbeddedStore>(*std::move(ledger));
+  const std::optional<StoreIdentity> identity = (*ledger)->identity();
+  return OpenedStore{.store = std::make_unique<EmbeddedStore>(*std::move(ledger)), .identity = identity};
+}
+
+Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options) {
+  Result<OpenedStore> opened = open_embedded_store(clock, std::move(options), {});
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  return std::move(opened->store);
 }
 
 }  // namespace semel

@@ -32,8 +32,12 @@ Millis spread(Millis pause, std::uint64_t& state) {
 
 }  // namespace
 
-Dialer::Dialer(const Clock& clock, std::string url, Millis time_max, Deliver deliver)
-    : clock_(clock), url_(std::move(url)), time_max_(time_max), deliver_(std::move(deliver)) {}
+Dialer::Dialer(const Clock& clock, std::string url, std::string identity, Millis time_max, Deliver deliver)
+    : clock_(clock),
+      url_(std::move(url)),
+      identity_(std::move(identity)),
+      time_max_(time_max),
+      deliver_(std::move(deliver)) {}
 
 Dialer::~Dialer() {
   {
@@ -60,6 +64,10 @@ Result<Link> Dialer::dial() {
   }
   if (set_ != server->set) {
     return fail(Code::unavailable, "the set of shards has changed since this gateway was started; restart it");
+  }
+  if (identity_ != server->identity) {
+    return fail(Code::unavailable,
+                "the identity of the database is not the one that this gateway was started with; restart it");
   }
   timeline_ = std::max(timeline_, server->timeline);
   if (server->pooled) return Link{.connection = *std::move(connection), .calling = Calling::by_text};

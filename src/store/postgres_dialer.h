@@ -22,7 +22,8 @@ class Dialer {
   using Deliver = std::function<void(Result<Link>)>;
 
   // `deliver` is called on the dialer's thread, with a connection that was admitted or with what went wrong.
-  Dialer(const Clock& clock, std::string url, Millis time_max, Deliver deliver);
+  // `identity` is what the database must say of itself (Server::identity).
+  Dialer(const Clock& clock, std::string url, std::string identity, Millis time_max, Deliver deliver);
   ~Dialer();
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
@@ -38,6 +39,7 @@ class Dialer {
 
   const Clock& clock_;
   const std::string url_;
+  const std::string identity_;  // by another one our keys have other names
   const Millis time_max_;
   const Deliver deliver_;
   std::uint32_t timeline_ = 0;  // the newest one seen

@@ -66,7 +66,7 @@ Driver::Driver(const Clock& clock, DriverOptions options)
     : clock_(clock),
       options_(std::move(options)),
       wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      dialer_(clock, options_.url, std::min(options_.time_max, dial_max),
+      dialer_(clock, options_.url, options_.identity, std::min(options_.time_max, dial_max),
               [this](Result<Link> link) { deliver(std::move(link)); }) {
   check(wake_fd_ >= 0, "there is a descriptor left");
 }

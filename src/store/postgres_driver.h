@@ -37,6 +37,7 @@ namespace semel::postgres {
 
 struct DriverOptions {
   std::string url;
+  std::string identity;                                      // see Dialer
   Millis time_max{5'000};                                    // of a call
   std::size_t connections = 2;                               // at most
   std::function<void(const std::vector<Digest>&)> waited{};  // told of keys that ended and are waited for elsewhere

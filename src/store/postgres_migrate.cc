@@ -22,7 +22,7 @@ namespace postgres {
 
 std::span<const Migration> migrations() {
   static const std::string first =
-      std::string(tables_1).append(claim_1).append(former_1).append(ordered_1).append(holders_1);
+      std::string(tables_1).append(claim_1).append(former_1).append(ordered_1).append(identity_1).append(holders_1);
   static const std::array<Migration, 1> all{{{.version = 1, .sql = first}}};
   return all;
 }

@@ -3,6 +3,7 @@
 //   semel.keys            one row per key, as `psql` shows it
 //   semel.schema_version  which versions have been applied
 //   semel.shards          which databases belong together
+//   semel.identity        by what keys and scopes are named (postgres_schema_1_identity.cc)
 //   semel.objects         objects whose events are ordered (postgres_schema_1_ordered.cc)
 //   semel.claim_1 …       the calls of the store; a gateway needs no right but to execute them
 //

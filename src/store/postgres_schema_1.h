@@ -6,6 +6,7 @@
 namespace semel::postgres {
 
 extern const std::string_view tables_1;
+extern const std::string_view identity_1;
 extern const std::string_view claim_1;
 extern const std::string_view former_1;
 extern const std::string_view ordered_1;

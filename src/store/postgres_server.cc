@@ -12,6 +12,7 @@
 
 #include "store/postgres_admin.h"
 #include "store/postgres_connection.h"
+#include "store/postgres_identity.h"
 #include "store/postgres_sql.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -26,7 +27,9 @@ constexpr const char* greeting =
     " to_regclass('semel.schema_version') IS NOT NULL, pg_backend_pid()";
 constexpr const char* newest_version =
     "SELECT max(version), (SELECT shard FROM semel.shards WHERE here),"
-    " (SELECT string_agg(shard::text, ' ' ORDER BY shard) FROM semel.shards) FROM semel.schema_version";
+    " (SELECT string_agg(shard::text, ' ' ORDER BY shard) FROM semel.shards),"
+    " (SELECT coalesce(encode(mark, 'hex'), CASE WHEN settled THEN 'plain' END) FROM semel.identity_1())"
+    " FROM semel.schema_version";
 constexpr const char* settings =
     "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"
     " current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_get_wal_senders())";
@@ -55,6 +58,7 @@ Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max) {
   server.schema_version = number_in<int>(version->front()[0], 10);
   server.name = version->front()[1].value_or("");
   server.set = version->front()[2].value_or("");
+  server.identity = version->front()[3].value_or("");
   return server;
 }
 
@@ -110,6 +114,15 @@ Result<bool> notifies(const Clock& clock, const std::string& url, PGconn* connec
 }  // namespace semel::postgres
 
 namespace semel {
+
+Result<bool> has_plain_names(Clock& clock, const std::string& url) {
+  constexpr Millis time_max{5'000};
+  const Result<postgres::Connection> connection = postgres::connect(clock, url, time_max);
+  if (!connection) return std::unexpected(connection.error());
+  const Result<postgres::Server> server = postgres::greet(clock, connection->get(), time_max);
+  if (!server) return std::unexpected(server.error());
+  return server->identity == postgres::plain_name;
+}
 
 Result<std::vector<std::string>> inspect_postgres(Clock& clock, const std::string& url) {
   constexpr Millis time_max{5'000};

@@ -18,6 +18,7 @@ struct Server {
   int schema_version = 0;      // 0: there is no schema
   std::string name;            // of the database among its shards
   std::string set;             // the names of all its shards
+  std::string identity;        // what it has settled on: "plain", the mark of an identity in hex, or nothing yet
   bool pooled = false;         // somebody stands in between, and hands out server processes
 };
 

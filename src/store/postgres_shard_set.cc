@@ -5,7 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include <libpq-fe.h>
+
 #include "store/postgres_connection.h"
+#include "store/postgres_identity.h"
 #include "store/postgres_shards.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -178,6 +181,13 @@ Result<std::string> last_expiry(const Clock& clock, const std::vector<Member>& m
   return latest;
 }
 
+Result<void> carry_identity(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
+  std::vector<PGconn*> databases;
+  databases.reserve(members.size());
+  for (const Member& member : members) databases.push_back(member.connection.get());
+  return share_identity(clock, databases, time_max);
+}
+
 }  // namespace
 
 Result<ShardNames> names_of(const Clock& clock, const std::vector<std::string>& urls, Millis time_max) {
@@ -204,7 +214,8 @@ Result<void> record_shards(const Clock& clock, const std::vector<std::string>& u
   const Names& former = members->front().former;
   const auto as_recorded = [&](const Member& member) { return member.set == set && member.former == former; };
   if (std::ranges::all_of(*members, as_recorded)) {
-    return former.empty() ? Result<void>() : end_change(clock, *members, time_max);
+    Result<void> shared = carry_identity(clock, *members, time_max);
+    return !shared || former.empty() ? shared : end_change(clock, *members, time_max);
   }
   for (Member& member : *members) {
     const Result<std::string> live = answer_of(clock, member, live_sql, time_max);
@@ -222,6 +233,9 @@ Result<void> record_shards(const Clock& clock, const std::vector<std::string>& u
   }
   const Result<std::string> until = last_expiry(clock, *members, time_max);
   if (!until) return std::unexpected(until.error());
+  // First, so that no gateway finds a database that is part of the set and has another identity, or none.
+  Result<void> shared = carry_identity(clock, *members, time_max);
+  if (!shared) return shared;
   Result<void> recorded = record(clock, *members, grown ? *before : Names{}, *until, time_max);
   if (!recorded) return recorded;
   return unused(clock, *members, time_max);  // one that came meanwhile has read the old set

@@ -56,7 +56,8 @@ Result<ShardNames> names_of(const Clock& clock, const std::vector<std::string>& 
 
 // Records in each database that these belong together. Where shards are added to a set that holds keys, it is recorded
 // that those may be found where they were; where that is recorded and no longer needed, it is taken back.
-// Code::invalid: a gateway is connected, or there are keys that would not be found.
+// All of them have one identity then (postgres_identity.h).
+// Code::invalid: a gateway is connected, or there are keys that would not be found, or identities differ.
 Result<void> record_shards(const Clock& clock, const std::vector<std::string>& urls, Millis time_max);
 
 }  // namespace semel::postgres

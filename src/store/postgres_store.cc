@@ -8,10 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/crypto.h"
 #include "core/terms.h"
 #include "store/batch.h"
 #include "store/batched_store.h"
+#include "store/identity.h"
+#include "store/postgres_admin.h"
 #include "store/postgres_driver.h"
+#include "store/postgres_identity.h"
 #include "store/postgres_listener.h"
 #include "store/postgres_shards.h"
 #include <semel/async.h>
@@ -30,10 +34,11 @@ constexpr std::size_t sweep_chunk = 1'000;  // so that no connection is busy wit
 
 class PostgresStore : public BatchedStore, public Endings, public postgres::FormerHome {
  public:
-  PostgresStore(const Clock& clock, const std::string& url, const PostgresOptions& options)
+  PostgresStore(const Clock& clock, const std::string& url, const std::string& identity, const PostgresOptions& options)
       : BatchedStore(sweep_chunk),
         listener_(clock, url, options.time_max),
         driver_(clock, {.url = url,
+                        .identity = identity,
                         .time_max = options.time_max,
                         .connections = options.connections,
                         .waited = [this](const std::vector<Digest>& ids) { listener_.tell(ids); },
@@ -67,24 +72,34 @@ class PostgresStore : public BatchedStore, public Endings, public postgres::Form
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, const PostgresOptions& options) {
+Result<OpenedStore> open_postgres_store(Clock& clock, const PostgresOptions& options, const std::vector<AesKey>& keys) {
   if (options.urls.empty()) return fail(Code::invalid, "a PostgreSQL store needs an address");
+  // Before the first connection that takes claims: each of those then makes sure that the identity is still that one.
+  const Result<postgres::Settled> settled = postgres::settle_identity(clock, options.urls, keys, options.time_max);
+  if (!settled) return std::unexpected(settled.error());
   std::vector<std::unique_ptr<PostgresStore>> shards;
   for (const std::string& url : options.urls) {
-    auto store = std::make_unique<PostgresStore>(clock, url, options);
+    auto store = std::make_unique<PostgresStore>(clock, url, settled->name, options);
     const Result<void> started = store->start();
     if (!started) return std::unexpected(started.error());
     shards.push_back(std::move(store));
   }
   Result<postgres::ShardNames> names = postgres::names_of(clock, options.urls, options.time_max);
   if (!names) return std::unexpected(std::move(names.error()));
-  if (shards.size() == 1) return std::move(shards.front());
+  if (shards.size() == 1) return OpenedStore{.store = std::move(shards.front()), .identity = settled->identity};
   std::vector<postgres::Shard> homes;
   for (auto& shard : shards) {
     postgres::FormerHome* const former = shard.get();
     homes.push_back({.store = std::move(shard), .former = former});
   }
-  return postgres::make_sharded_store(std::move(homes), *std::move(names));
+  return OpenedStore{.store = postgres::make_sharded_store(std::move(homes), *std::move(names)),
+                     .identity = settled->identity};
+}
+
+Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, const PostgresOptions& options) {
+  Result<OpenedStore> opened = open_postgres_store(clock, options, {});
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  return std::move(opened->store);
 }
 
 }  // namespace semel

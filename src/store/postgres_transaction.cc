@@ -1,7 +1,9 @@
 // The functions of the schema, called inside somebody else's transaction.
 //
 // The functions set lock_timeout for what is left of the transaction; here that is the caller's, so each statement puts
-// the old value back. Parameters and results are texts, because that is what every client library can carry.
+// the old value back. A database whose keys have other names is refused (semel.plain_1): what is claimed here under one
+// name would run again elsewhere under the other. Parameters and results are texts, because that is what every client
+// library can carry.
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -44,7 +46,7 @@ const std::string claim_text = R"sql(
 WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS lock_timeout),
 claimed AS MATERIALIZED (
   SELECT c.* FROM before, LATERAL semel.claim_1(
-    CASE WHEN before.lock_timeout IS NULL THEN 0 ELSE $1::integer END,
+    CASE WHEN before.lock_timeout IS NULL OR NOT semel.plain_1() THEN 0 ELSE $1::integer END,
     ARRAY[decode($2::text, 'hex')], ARRAY[$3::text], ARRAY[decode($4::text, 'hex')], ARRAY[decode($5::text, 'hex')],
     ARRAY[('x' || substr(md5(random()::text || clock_timestamp()::text || pg_backend_pid()), 1, 16))::bit(64)::bigint],
     ARRAY[$6::bigint], ARRAY[$6::bigint], ARRAY[$7::boolean], ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[]) AS c)

@@ -3,6 +3,7 @@
 //   family    key                               value
 //   records   id (32 bytes)                     record (core/codec.h)
 //   default   'e' ‖ expires_at ‖ id             –            one per record, made with the claim (index_key.h)
+//             'i'                               mark of the store's identity, if it has one (core/identity.h)
 //             't'                               time mark    at most one a second, in a batch that is written anyway
 //
 // A commit is one WriteBatch with a synced log. RocksDB shows a write to readers only after that sync, so read() never
@@ -23,8 +24,11 @@
 #include <rocksdb/env.h>
 #include <rocksdb/write_batch.h>
 
+#include "core/crypto.h"
+#include "core/identity.h"
 #include "store/disk_space.h"
 #include "store/expiry_filter.h"
+#include "store/identity_file.h"
 #include "store/ledger.h"
 #include "store/prepared_logs.h"
 #include "store/store_clock.h"
@@ -39,11 +43,13 @@ namespace semel {
 
 class RocksLedger : public Ledger {
  public:
+  static constexpr std::string_view identity_mark_key = "i";
   static constexpr std::string_view time_mark_key = "t";
   static constexpr Millis time_mark_every{1000};
 
-  // Errors as open_embedded_store(). `clock` must outlive the ledger.
-  static Result<std::unique_ptr<RocksLedger>> open(const Clock& clock, EmbeddedOptions options);
+  // Errors as open_embedded_store(). `clock` must outlive the ledger. `keys`: see settle_identity().
+  static Result<std::unique_ptr<RocksLedger>> open(const Clock& clock, EmbeddedOptions options,
+                                                   const std::vector<AesKey>& keys = {});
   ~RocksLedger() override;
   RocksLedger(const RocksLedger&) = delete;
   RocksLedger& operator=(const RocksLedger&) = delete;
@@ -54,10 +60,13 @@ class RocksLedger : public Ledger {
   Result<std::vector<Expiry>> expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) override;
 
   [[nodiscard]] const StoreClock& clock() const { return clock_; }
+  // By which whoever uses the ledger is to name keys.
+  [[nodiscard]] const std::optional<StoreIdentity>& identity() const { return identity_; }
 
  private:
   RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker marker);
   Result<void> open_engine();
+  Result<void> bind_identity(Age age);
   Result<void> start_clock();
   void add(const Change& change);
   [[nodiscard]] Mark durable_mark(Time now) const;
@@ -65,6 +74,7 @@ class RocksLedger : public Ledger {
 
   EmbeddedOptions options_;
   WalMarker marker_;
+  std::optional<StoreIdentity> identity_;
   DiskSpace space_;
   ExpiryFilter filter_;  // used by the engine's threads
   std::shared_ptr<PreparedLogs> logs_;

@@ -5,6 +5,7 @@
 #include <expected>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -14,11 +15,15 @@
 #include <rocksdb/options.h>
 #include <rocksdb/status.h>
 
+#include "core/crypto.h"
+#include "core/identity.h"
 #include "store/folder.h"
+#include "store/identity_file.h"
 #include "store/rocks_ledger.h"
 #include "store/rocks_options.h"
 #include "store/wal_marker.h"
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/result.h>
 #include <semel/stores.h>
 
@@ -40,14 +45,22 @@ Error open_error(const rocksdb::Status& status, const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<RocksLedger>> RocksLedger::open(const Clock& clock, EmbeddedOptions options) {
+Result<std::unique_ptr<RocksLedger>> RocksLedger::open(const Clock& clock, EmbeddedOptions options,
+                                                       const std::vector<AesKey>& keys) {
   if (Result<void> made = make_folder(options.path); !made) return std::unexpected(std::move(made.error()));
   Result<WalMarker> marker = WalMarker::open(options.path);
   if (!marker) return std::unexpected(std::move(marker.error()));
   if (Result<void> whole = marker->verify(); !whole) return std::unexpected(std::move(whole.error()));
   if (Result<void> cut = marker->cut_logs(); !cut) return std::unexpected(std::move(cut.error()));
+  const Result<bool> newborn = marker->newborn();
+  if (!newborn) return std::unexpected(newborn.error());
+  const Age age = *newborn ? Age::newborn : Age::grown;
+  Result<std::optional<StoreIdentity>> identity = settle_identity(options.path, age, keys);
+  if (!identity) return std::unexpected(std::move(identity.error()));
   std::unique_ptr<RocksLedger> ledger(new RocksLedger(clock, std::move(options), *std::move(marker)));
+  ledger->identity_ = *identity;
   if (Result<void> opened = ledger->open_engine(); !opened) return std::unexpected(std::move(opened.error()));
+  if (Result<void> bound = ledger->bind_identity(age); !bound) return std::unexpected(std::move(bound.error()));
   if (Result<void> started = ledger->start_clock(); !started) return std::unexpected(std::move(started.error()));
   return ledger;
 }
@@ -74,6 +87,36 @@ Result<void> RocksLedger::open_engine() {
   index_ = handles.at(0);
   records_ = handles.at(1);
   return marker_.verify_sequence(db_->GetLatestSequenceNumber());
+}
+
+// The engine remembers which identity its records are named by: without the file that holds it, or with one of another
+// store, every key would be forgotten. A newborn store is told before the marker says that it may hold records.
+Result<void> RocksLedger::bind_identity(Age age) {
+  const std::string path = options_.path.string();
+  std::string mark;
+  if (identity_) {
+    const Digest digest = mark_of(*identity_);
+    mark.assign(digest.begin(), digest.end());
+  }
+  std::string bound;
+  const rocksdb::Status status = db_->Get({}, index_, identity_mark_key, &bound);
+  if (!status.ok() && !status.IsNotFound()) {
+    return fail(Code::corrupt, "the mark of the store's identity cannot be read: " + status.ToString());
+  }
+  if (bound == mark) return {};
+  if (age == Age::grown) {
+    return fail(Code::corrupt,
+                (mark.empty() ? "the file semel.identity is missing from "
+                              : "the file semel.identity belongs to another store than ") +
+                    path +
+                    ", so none of its keys would be found and every retry would run again. Restore the file "
+                    "from a backup of the folder");
+  }
+  rocksdb::WriteOptions durable;
+  durable.sync = true;
+  const rocksdb::Status written = db_->Put(durable, index_, identity_mark_key, mark);
+  if (written.ok()) return {};
+  return fail(Code::unavailable, "cannot write to the store at " + path + ": " + written.ToString());
 }
 
 // Time goes on from the later of the two marks: the one in the database is at most a second old but always durable, the

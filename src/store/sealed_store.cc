@@ -1,5 +1,11 @@
-// The claim says which fingerprint a response belongs to, but the call that ends it does not: it is remembered between
+// The decorator: each call passes through it on its way in, and what comes back is opened and renamed on the way out.
+//
+// A grant says which fingerprint a response belongs to, but the call that ends it does not: it is remembered between
 // the two. A claim that another process ends is bound by its key and its fence only, and its record says so.
+//
+// Names of keys cannot be turned back. The few that come from the store (the event that an object is busy with, a key
+// that has ended elsewhere) are looked up among those that were seen here. That is enough: they only serve those who
+// wait, and who waits for a name that was forgotten looks at the key again after a while.
 #include "store/sealed_store.h"
 
 #include <cstddef>
@@ -13,11 +19,10 @@
 #include <variant>
 #include <vector>
 
-#include <openssl/rand.h>
-
-#include "core/check.h"
 #include "core/crypto.h"
+#include "core/identity.h"
 #include "core/seal.h"
+#include "store/identity.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -32,43 +37,73 @@
 namespace semel {
 namespace {
 
-constexpr std::size_t claims_max = 100'000;  // remembered; only claims that never end can make it as many
+constexpr std::size_t claims_max = 100'000;   // remembered; only claims that never end can make it as many
+constexpr std::size_t awaited_max = 100'000;  // remembered; only endings that nobody tells of can make it as many
 
-Salt random_salt() {
-  Salt salt{};
-  check(RAND_bytes(salt.data(), static_cast<int>(salt.size())) == 1, "the system has randomness");
-  return salt;
+Key nameless(const Digest& id) {
+  return {.id = id, .scope = {}, .space = {}};
 }
 
-// The fingerprints of claims that were granted here and have not ended.
+// The claims that were granted here and have not ended, by the ids that the store has.
 class Claims {
  public:
-  void add(const Key& key, Fence fence, Fingerprint fingerprint) {
+  struct Live {
+    Fence fence;
+    Fingerprint fingerprint;
+    Digest asked{};  // the id that the layers above have
+  };
+
+  void add(const Digest& id, const Live& claim) {
     const std::scoped_lock lock(mutex_);
     if (live_.size() >= claims_max) live_.clear();
-    live_.insert_or_assign(nameless(key), Live{.fence = fence, .fingerprint = fingerprint});
+    live_.insert_or_assign(nameless(id), claim);
   }
-  std::optional<Fingerprint> find(const Key& key, Fence fence) {
+  std::optional<Fingerprint> find(const Digest& id, Fence fence) {
     const std::scoped_lock lock(mutex_);
-    const auto found = live_.find(nameless(key));
+    const auto found = live_.find(nameless(id));
     if (found == live_.end() || found->second.fence != fence) return std::nullopt;
     return found->second.fingerprint;
   }
-  void end(const Key& key, Fence fence) {
+  std::optional<Digest> asked(const Digest& id) {
     const std::scoped_lock lock(mutex_);
-    const auto found = live_.find(nameless(key));
+    const auto found = live_.find(nameless(id));
+    return found == live_.end() ? std::nullopt : std::optional(found->second.asked);
+  }
+  void end(const Digest& id, Fence fence) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = live_.find(nameless(id));
     if (found != live_.end() && found->second.fence == fence) live_.erase(found);
   }
 
  private:
-  struct Live {
-    Fence fence;
-    Fingerprint fingerprint;
-  };
-  static Key nameless(const Key& key) { return {.id = key.id, .scope = {}, .space = {}}; }
-
   std::mutex mutex_;
   std::unordered_map<Key, Live> live_;
+};
+
+// Keys whose end somebody waits for: what the layers above call an id of the store. A key that runs on another node has
+// no other name here than the store's; that is what it is called then.
+class Awaited {
+ public:
+  void add(const Digest& id, const Digest& asked) {
+    const std::scoped_lock lock(mutex_);
+    if (asked_.size() >= awaited_max) asked_.clear();
+    asked_.insert_or_assign(nameless(id), asked);
+  }
+  bool is_of_the_store(const Digest& id) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = asked_.find(nameless(id));
+    return found != asked_.end() && found->second == id;
+  }
+  // Asked once: whoever goes on waiting says so again.
+  Digest take(const Digest& id) {
+    const std::scoped_lock lock(mutex_);
+    const auto node = asked_.extract(nameless(id));
+    return node.empty() ? id : node.mapped();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<Key, Digest> asked_;
 };
 
 bool is_over(const Result<void>& ended) {
@@ -79,15 +114,34 @@ bool is_over(const Result<void>& ended) {
 struct Safe {
   Seals seals;
   Unsealed unsealed;
+  std::optional<KeyNames> names;  // nothing: the store knows keys as they are
   Claims claims;
+  Awaited awaited;
 
-  Result<SharedResponse> open(const Record& record) const {
+  [[nodiscard]] Key named(const Key& key) const { return names ? names->name(key) : key; }
+
+  [[nodiscard]] SharedOrder named(const SharedOrder& order) const {
+    if (!names || order == nullptr) return order;
+    return std::make_shared<const Order>(
+        Order{.object = names->name(order->object), .stamp = order->stamp, .company = order->company});
+  }
+
+  [[nodiscard]] Result<SharedResponse> open(const Record& record) const {
     if (!is_sealed(*record.response)) {
       if (unsealed == Unsealed::accepted) return record.response;
       return fail(Code::corrupt, "stored response refused: it is not encrypted, and store.read_unencrypted is off");
     }
     return seals.open(*record.response,
                       {.id = record.key.id, .fence = record.fence, .fingerprint = record.fingerprint});
+  }
+
+  // The event that an object is busy with, as those above know it; they asked for `key`, which the store calls `named`.
+  void rename_other(Key& other, const Key& key, const Key& named) {
+    if (!names) return;
+    const std::optional<Digest> asked = claims.asked(other.id);
+    if (!asked) awaited.add(other.id, other.id);
+    if (asked) other.id = *asked;
+    if (other.scope == named.scope) other.scope = key.scope;
   }
 };
 
@@ -98,34 +152,47 @@ class SealedStore : public Store, public Reopening, public Glance {
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     const std::shared_ptr<Safe> safe = safe_;
-    Result<Claim> claimed = co_await inner_->claim(key, fingerprint, std::move(terms));
+    const Key named = safe->named(key);
+    terms.order = safe->named(terms.order);
+    Result<Claim> claimed = co_await inner_->claim(named, fingerprint, std::move(terms));
     if (!claimed) co_return claimed;
-    if (const auto* granted = std::get_if<Granted>(&*claimed)) safe->claims.add(key, granted->fence, fingerprint);
+    if (const auto* granted = std::get_if<Granted>(&*claimed)) {
+      safe->claims.add(named.id, {.fence = granted->fence, .fingerprint = fingerprint, .asked = key.id});
+    }
+    if (auto* const busy = std::get_if<Busy>(&*claimed)) safe->rename_other(busy->other.record.key, key, named);
     auto* const held = std::get_if<Held>(&*claimed);
-    if (held == nullptr || held->record.response == nullptr) co_return claimed;
-    Result<SharedResponse> opened = safe->open(held->record);
-    if (!opened) co_return std::unexpected(std::move(opened.error()));
-    held->record.response = *std::move(opened);
+    if (held == nullptr) co_return claimed;
+    if (held->record.response != nullptr) {
+      Result<SharedResponse> opened = safe->open(held->record);
+      if (!opened) co_return std::unexpected(std::move(opened.error()));
+      held->record.response = *std::move(opened);
+    }
+    held->record.key.id = key.id;
+    held->record.key.scope = key.scope;
     co_return claimed;
   }
 
-  Async<void> renew(Key key, Fence fence, Millis lease) override { return inner_->renew(std::move(key), fence, lease); }
+  Async<void> renew(Key key, Fence fence, Millis lease) override {
+    return inner_->renew(safe_->named(key), fence, lease);
+  }
 
   Async<void> complete(Key key, Fence fence, SharedResponse response) override {
     const std::shared_ptr<Safe> safe = safe_;
+    const Key named = safe->named(key);
     if (response != nullptr) {
-      const Belonging belonging{.id = key.id, .fence = fence, .fingerprint = safe->claims.find(key, fence)};
+      const Belonging belonging{.id = named.id, .fence = fence, .fingerprint = safe->claims.find(named.id, fence)};
       response = std::make_shared<const Response>(safe->seals.seal(*response, belonging, random_salt()));
     }
-    Result<void> ended = co_await inner_->complete(key, fence, std::move(response));
-    if (is_over(ended)) safe->claims.end(key, fence);
+    Result<void> ended = co_await inner_->complete(named, fence, std::move(response));
+    if (is_over(ended)) safe->claims.end(named.id, fence);
     co_return ended;
   }
 
   Async<void> release(Key key, Fence fence) override {
     const std::shared_ptr<Safe> safe = safe_;
-    Result<void> ended = co_await inner_->release(key, fence);
-    if (is_over(ended)) safe->claims.end(key, fence);
+    const Key named = safe->named(key);
+    Result<void> ended = co_await inner_->release(named, fence);
+    if (is_over(ended)) safe->claims.end(named.id, fence);
     co_return ended;
   }
 
@@ -134,13 +201,18 @@ class SealedStore : public Store, public Reopening, public Glance {
   Async<bool> reopen(Key key) override {
     auto* const store = dynamic_cast<Reopening*>(inner_.get());
     if (store == nullptr) co_return fail(Code::invalid, "this store cannot reopen a key");
-    co_return co_await store->reopen(std::move(key));
+    Key named = safe_->named(key);
+    co_return co_await store->reopen(std::move(named));
   }
 
   bool surely_free(const Key& key) override {
     auto* const store = dynamic_cast<Glance*>(inner_.get());
-    return store != nullptr && store->surely_free(key);
+    return store != nullptr && store->surely_free(safe_->named(key));
   }
+
+ protected:
+  Safe& safe() { return *safe_; }
+  [[nodiscard]] std::shared_ptr<Safe> shared_safe() const { return safe_; }
 
  private:
   const std::shared_ptr<Safe> safe_;
@@ -152,8 +224,18 @@ class SharedSealedStore : public SealedStore, public Endings {
   SharedSealedStore(std::unique_ptr<Store> inner, Endings& endings, std::shared_ptr<Safe> safe)
       : SealedStore(std::move(inner), std::move(safe)), endings_(endings) {}
 
-  void watch(std::function<void(const Digest&)> ended) override { endings_.watch(std::move(ended)); }
-  void expect(const Key& key) override { endings_.expect(key); }
+  void watch(std::function<void(const Digest&)> ended) override {
+    endings_.watch([safe = shared_safe(), ended = std::move(ended)](const Digest& id) {
+      ended(safe->names ? safe->awaited.take(id) : id);
+    });
+  }
+
+  void expect(const Key& key) override {
+    if (!safe().names || safe().awaited.is_of_the_store(key.id)) return endings_.expect(key);
+    const Key named = safe().named(key);
+    safe().awaited.add(named.id, key.id);
+    endings_.expect(named);
+  }
 
  private:
   Endings& endings_;
@@ -161,13 +243,13 @@ class SharedSealedStore : public SealedStore, public Endings {
 
 }  // namespace
 
-std::unique_ptr<Store> make_sealed_store(std::unique_ptr<Store> inner, const std::vector<AesKey>& keys,
-                                         Unsealed unsealed) {
+std::unique_ptr<Store> make_sealed_store(OpenedStore inner, const std::vector<AesKey>& keys, Unsealed unsealed) {
   auto safe = std::make_shared<Safe>(Seals(keys), unsealed);
-  if (auto* endings = dynamic_cast<Endings*>(inner.get())) {
-    return std::make_unique<SharedSealedStore>(std::move(inner), *endings, std::move(safe));
+  if (inner.identity) safe->names.emplace(*inner.identity);
+  if (auto* endings = dynamic_cast<Endings*>(inner.store.get())) {
+    return std::make_unique<SharedSealedStore>(std::move(inner.store), *endings, std::move(safe));
   }
-  return std::make_unique<SealedStore>(std::move(inner), std::move(safe));
+  return std::make_unique<SealedStore>(std::move(inner.store), std::move(safe));
 }
 
 }  // namespace semel

@@ -1,4 +1,5 @@
-// A store whose responses are encrypted before another store keeps them. Every store may stand behind it; none knows.
+// A store whose responses are encrypted before another store keeps them, and whose keys and scopes are named by the
+// identity of that store, if it has one. Every store may stand behind it; none knows, and nobody in front of it does.
 //
 // Records that cannot be opened, or that are not encrypted although they should be, end the claim with Code::corrupt:
 // the key stays blocked, and its answer is neither replayed nor made again.
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/crypto.h"
+#include "store/identity.h"
 #include <semel/store.h>
 
 namespace semel {
@@ -16,8 +18,7 @@ namespace semel {
 // Whether responses that were kept before there were keys are replayed.
 enum class Unsealed : std::uint8_t { refused, accepted };
 
-// `keys` is not empty: the first encrypts, all of them decrypt. Offers Reopening, and Endings if `inner` does.
-std::unique_ptr<Store> make_sealed_store(std::unique_ptr<Store> inner, const std::vector<AesKey>& keys,
-                                         Unsealed unsealed);
+// `keys` is not empty: the first encrypts, all of them decrypt. Offers Reopening, and Endings if the store inside does.
+std::unique_ptr<Store> make_sealed_store(OpenedStore inner, const std::vector<AesKey>& keys, Unsealed unsealed);
 
 }  // namespace semel

@@ -201,6 +201,13 @@ Result<void> WalMarker::verify() const {
   return {};
 }
 
+Result<bool> WalMarker::newborn() const {
+  if (last_) return !last_->created;
+  const Result<Inventory> seen = look(folder_, 0);
+  if (!seen) return std::unexpected(seen.error());
+  return !seen->current && !seen->data;
+}
+
 // The log of the mark was whole up to there. Earlier ones ended before it began.
 Result<void> WalMarker::cut_logs() const {
   const Mark last = last_.value_or(Mark{});

@@ -44,6 +44,10 @@ class WalMarker {
   // Of the newest mark; 1970 if the marker has just been made.
   [[nodiscard]] Time last_time() const { return last_ ? last_->time : Time{}; }
 
+  // Whether no record was ever written: the store is to be made, or its making was cut short. To be asked after
+  // verify() and before the first mark is written.
+  [[nodiscard]] Result<bool> newborn() const;
+
   // Survives the process.
   Result<void> write(const Mark& mark);
   // Survives a power cut, too.

@@ -18,6 +18,15 @@ QUICK_TO_NOTICE = "deadlock_timeout = 50ms"  # before a batch gives up waiting; 
 WAITING = CONFIG + 'in_flight = "wait"\nwait_max = "8s"\n'
 
 
+KEY_ONE = "11" * 32
+KEY_TWO = "22" * 32
+
+
+def encrypted(*keys, more="", base=CONFIG):
+    names = ", ".join(f'"{key}"' for key in keys)
+    return base.replace("[upstream.app]", f"encryption_keys = [{names}]\n{more}\n[upstream.app]")
+
+
 class Balancer:
     """Passes connections on to the addresses in turn."""
 
@@ -112,6 +121,76 @@ class Nodes(harness.Case):
         self.assertEqual((reply.status, reply.body, reply.get("Idempotent-Replayed")), (201, b"paid", "true"))
         self.assertLess(time.monotonic() - ended, 0.4)  # a look of its own would come a second after the last
         self.assertEqual(self.stage.count(), 1)
+
+    def sealed_database(self, name):
+        """A database of its own, since the first gateway settles by what keys are named; its address."""
+        self.server.run(f"CREATE DATABASE {name}")
+        url = self.server.url.replace("/postgres?", f"/{name}?")
+        subprocess.run([self.binary, "migrate", "--url", url], check=True, capture_output=True)
+        return url
+
+    def test_encrypted_nodes_name_keys_alike_while_their_keys_rotate(self):
+        """Two start at once on a new database and replay each other's answers; so do those after a rotation. No row holds
+        the plain hash that the log names a key by; a node without the keys does not start."""
+        url = self.sealed_database("sealed")
+        nodes = [self.gateway(encrypted(KEY_ONE), store=url) for _ in range(2)]
+        for node in nodes:
+            node.spawn()
+        for node in nodes:
+            self.assertTrue(wire.eventually(lambda node=node: "listening on" in node.stderr(), seconds=20), node.stderr())
+        self.answer_all(status=201, body=lambda _: b"paid")
+        for number in range(20):
+            self.assertEqual(nodes[number % 2].ask("POST", "/v1/pay", keyed(f"k{number}"), b"{}").status, 201)
+        for keys in ((KEY_ONE,), (KEY_TWO, KEY_ONE)):
+            for node in nodes:
+                node.stop()
+                node.write_config(encrypted(*keys))
+                node.start()
+            for number in range(20):
+                again = nodes[(number + 1) % 2].ask("POST", "/v1/pay", keyed(f"k{number}"), b"{}")
+                self.assertEqual((again.status, again.body, again.get("Idempotent-Replayed")), (201, b"paid", "true"))
+        self.assertEqual(self.stage.count(), 20)
+        nodes[0].stop()
+        plain = {json.loads(line).get("key") for line in nodes[0].stdout().splitlines()} - {None}
+        self.assertEqual(len(plain), 20)
+        rows = subprocess.run(["psql", url, "-qAtc", "SELECT k::text FROM semel.keys k"], check=True, capture_output=True,
+                              text=True).stdout
+        self.assertEqual(len(rows.splitlines()), 20)
+        self.assertFalse([name for name in plain if name in rows])
+        for config, why in ((CONFIG, "store.encryption_keys is empty"), (encrypted(KEY_ONE), "none of store.encryption_keys")):
+            stranger = self.gateway(config, store=url).spawn()
+            self.assertEqual(stranger.wait(), 1)
+            self.assertIn(why, stranger.stderr())
+
+    def test_who_waits_on_another_encrypted_node_is_woken(self):
+        """As above, though the two nodes and the server have different names for the key."""
+        url = self.sealed_database("sealed_waiting")
+        first, second = (self.gateway(encrypted(KEY_ONE, base=WAITING), store=url).start() for _ in range(2))
+        runs = first.connect()
+        runs.request("POST", "/v1/pay", keyed("waited"), b"{}")
+        arrival = self.stage.next()
+        waits = second.connect()
+        waits.request("POST", "/v1/pay", keyed("waited"), b"{}")
+        time.sleep(0.5)
+        arrival.answer(201, body=b"paid")
+        self.assertEqual(runs.reply().body, b"paid")
+        ended = time.monotonic()
+        reply = waits.reply()
+        self.assertEqual((reply.status, reply.body, reply.get("Idempotent-Replayed")), (201, b"paid", "true"))
+        self.assertLess(time.monotonic() - ended, 0.4)
+        self.assertEqual(self.stage.count(), 1)
+
+    def test_a_database_that_is_older_than_its_keys_is_told_of(self):
+        """Encryption is switched on later: the names of keys stay, and start and `semel check` say so."""
+        url = self.sealed_database("older")
+        self.answer_all(status=201)
+        with self.gateway(CONFIG, store=url) as plain:
+            plain.ask("POST", "/v1/pay", keyed("k1"), b"{}")
+        node = self.gateway(encrypted(KEY_ONE, more="read_unencrypted = true"), store=url).start()
+        self.assertEqual(node.ask("POST", "/v1/pay", keyed("k1"), b"{}").get("Idempotent-Replayed"), "true")
+        self.assertIn("stored under plain hashes", node.stderr())
+        checked = subprocess.run([self.binary, "check", str(node.config_path)], check=True, capture_output=True, text=True)
+        self.assertIn("stored under plain hashes", checked.stderr)
 
     def test_a_server_that_is_down_is_told_within_a_second(self):
         """503, nothing forwarded; and when the server is back, so are we."""

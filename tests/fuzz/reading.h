@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -48,11 +49,15 @@ inline std::string fields_of(const http::Head& head) {
   return text;
 }
 
+inline constexpr std::uint32_t head_bytes = 4096;
+// Of a head that is written anew: it has a space behind each colon, and framing of its own.
+inline constexpr std::uint32_t written_head_bytes = 2 * head_bytes;
+
 // Reads into `head`. Not done: refused, or there was not enough. The peer closes behind the last byte.
 template <class Parser>
-Reading read(http::Head& head, std::string_view input, std::size_t step) {
+Reading read(http::Head& head, std::string_view input, std::size_t step, std::uint32_t head_max = head_bytes) {
   Reading reading;
-  Parser parser(head, {.head_bytes = 4096});
+  Parser parser(head, {.head_bytes = head_max});
   std::string unread;
   const std::size_t all = input.size();
   while (!parser.done()) {

@@ -14,10 +14,14 @@
 #include <vector>
 
 #ifdef SEMEL_HAS_POSTGRES
+#include "store/postgres_admin.h"
 #include "support/pgbouncer.h"
 #include "support/postgres_server.h"
 #endif
 #include "core/crypto.h"
+#include "core/identity.h"
+#include "store/embedded.h"
+#include "store/identity.h"
 #include "store/sealed_store.h"
 #include <semel/stores.h>
 
@@ -27,6 +31,10 @@ namespace {
 class NoPlace : public Place {
  public:
   std::unique_ptr<Store> open(Clock& clock) override { return make_memory_store(clock); }
+  // Nothing of it is at rest, but the rest of the contract holds under any names.
+  OpenedStore open_with(Clock& clock, const std::vector<AesKey>& /*keys*/) {
+    return {.store = open(clock), .identity = StoreIdentity{5, 4, 3}};
+  }
 };
 
 // A folder of its own, gone with everything in it when the test ends.
@@ -44,10 +52,12 @@ class Folder : public Place {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
-  std::unique_ptr<Store> open(Clock& clock) override {
+  std::unique_ptr<Store> open(Clock& clock) override { return open_with(clock, {}).store; }
+
+  OpenedStore open_with(Clock& clock, const std::vector<AesKey>& keys) {
     EmbeddedOptions options;
     options.path = path_ / "data";
-    Result<std::unique_ptr<Store>> store = open_embedded_store(clock, options);
+    Result<OpenedStore> store = open_embedded_store(clock, options, keys);
     if (!store) throw std::runtime_error("the embedded store does not open: " + store.error().detail);
     return std::move(*store);
   }
@@ -56,7 +66,7 @@ class Folder : public Place {
   std::filesystem::path path_;
 };
 
-// Whatever `Inner` is, with its responses encrypted.
+// Whatever `Inner` is, with its responses encrypted, and its keys named by an identity.
 template <class Inner>
 class Sealed : public Place {
  public:
@@ -64,7 +74,10 @@ class Sealed : public Place {
   explicit Sealed(Arguments... arguments) : inner_(std::move(arguments)...) {}
 
   std::unique_ptr<Store> open(Clock& clock) override {
-    return make_sealed_store(inner_.open(clock), {AesKey{7}, AesKey{8}}, Unsealed::refused);
+    const std::vector<AesKey> keys{AesKey{7}, AesKey{8}};
+    OpenedStore opened = inner_.open_with(clock, keys);
+    if (!opened.identity) throw std::runtime_error("the store has no identity");
+    return make_sealed_store(std::move(opened), keys, Unsealed::refused);
   }
 
  private:
@@ -73,17 +86,19 @@ class Sealed : public Place {
 
 #ifdef SEMEL_HAS_POSTGRES
 
-// The database of the program's own server, emptied.
+// A database of the program's own server, emptied.
 class Database : public Place {
  public:
-  explicit Database(std::string url) : url_(std::move(url)) {
-    PostgresServer::shared().run("TRUNCATE semel.keys, semel.objects");
+  Database(std::string url, const std::string& name) : url_(std::move(url)) {
+    PostgresServer::shared().run("TRUNCATE semel.keys, semel.objects", name);
   }
 
-  std::unique_ptr<Store> open(Clock& clock) override {
+  std::unique_ptr<Store> open(Clock& clock) override { return open_with(clock, {}).store; }
+
+  OpenedStore open_with(Clock& clock, const std::vector<AesKey>& keys) {
     PostgresOptions options;
     options.urls = {url_};
-    Result<std::unique_ptr<Store>> store = open_postgres_store(clock, options);
+    Result<OpenedStore> store = open_postgres_store(clock, options, keys);
     if (!store) throw std::runtime_error("the PostgreSQL store does not open: " + store.error().detail);
     return std::move(*store);
   }
@@ -91,6 +106,15 @@ class Database : public Place {
  private:
   std::string url_;
 };
+
+// The others settle on plain hashes, so the encrypted ones have a database of their own.
+std::unique_ptr<Place> sealed_database() {
+  static const std::string name = [] {
+    const std::string url = PostgresServer::shared().fresh_database();
+    return url.substr(url.find("test_"), url.find('?') - url.find("test_"));
+  }();
+  return std::make_unique<Sealed<Database>>(PostgresServer::shared().url(name), name);
+}
 
 #endif
 
@@ -111,11 +135,10 @@ std::vector<Backend> all_backends() {
   };
 #ifdef SEMEL_HAS_POSTGRES
   all.push_back({"postgres", Timing::real, Memory::keeps,
-                 [] { return std::make_unique<Database>(PostgresServer::shared().url()); }});
+                 [] { return std::make_unique<Database>(PostgresServer::shared().url(), "postgres"); }});
   all.push_back({"postgres_by_pgbouncer", Timing::real, Memory::keeps,
-                 [] { return std::make_unique<Database>(PgBouncer::shared().url()); }});
-  all.push_back({"postgres_encrypted", Timing::real, Memory::keeps,
-                 [] { return std::make_unique<Sealed<Database>>(PostgresServer::shared().url()); }});
+                 [] { return std::make_unique<Database>(PgBouncer::shared().url(), "postgres"); }});
+  all.push_back({"postgres_encrypted", Timing::real, Memory::keeps, [] { return sealed_database(); }});
 #endif
   return all;
 }

@@ -3,14 +3,20 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/identity.h"
 #include "core/seal.h"
 #include "store/contract.h"
+#include "store/embedded.h"
 #include "store/embedded_fixture.h"
 #include "support/faulty_store.h"
 #include "support/run.h"
@@ -18,6 +24,8 @@
 #ifdef SEMEL_HAS_POSTGRES
 #include "store/postgres_fixture.h"
 #endif
+#include <semel/endings.h>
+#include <semel/reopening.h>
 #include <semel/stores.h>
 
 namespace semel::test {
@@ -25,6 +33,7 @@ namespace {
 
 const AesKey old_key{1};
 const AesKey new_key{2};
+const StoreIdentity identity{42, 7};
 constexpr std::string_view canary = "canary-4711-body";
 
 Key key_of(std::uint8_t number) {
@@ -38,8 +47,10 @@ Terms terms_of(std::uint64_t owner) {
 // One store of plain records, seen through encryption and, by the test, without.
 class SealedStoreTest : public testing::Test {
  protected:
-  std::unique_ptr<Store> sealed(std::vector<AesKey> keys, Unsealed unsealed = Unsealed::refused) {
-    return make_sealed_store(std::make_unique<FaultyStore>(*plain_, clock_, faults_at({})), std::move(keys), unsealed);
+  std::unique_ptr<Store> sealed(const std::vector<AesKey>& keys, Unsealed unsealed = Unsealed::refused,
+                                const std::optional<StoreIdentity>& named_by = std::nullopt) {
+    OpenedStore inner{.store = std::make_unique<FaultyStore>(*plain_, clock_, faults_at({})), .identity = named_by};
+    return make_sealed_store(std::move(inner), keys, unsealed);
   }
   Fence take(Store& store, const Key& key, std::uint64_t owner) {
     const Result<Claim> claimed = run(store.claim(key, fingerprint_of(1), terms_of(owner)));
@@ -111,34 +122,172 @@ TEST_F(SealedStoreTest, AnotherProcessMayEndTheClaim) {
   EXPECT_EQ(seen(*other, key_of(1)), "by the other");
 }
 
-class SealedEmbeddedTest : public EmbeddedTest {};
+// The store behind it never hears of a plain id or scope, and the front gives back the key that was asked for.
+TEST_F(SealedStoreTest, NamesKeysByTheIdentity) {
+  const auto store = sealed({old_key}, Unsealed::refused, identity);
+  keep(*store, key_of(1), 1, "kept");
+  EXPECT_EQ(seen(*plain_, key_of(1)), "free") << "under its plain name";
+  const Result<Claim> raw = run(plain_->claim(KeyNames(identity).name(key_of(1)), fingerprint_of(1), terms_of(98)));
+  const Record& stored = std::get<Held>(raw.value()).record;
+  EXPECT_NE(stored.key.scope, key_of(1).scope);
+  EXPECT_TRUE(is_sealed(*stored.response));
 
-std::string content_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  const Result<Claim> again = run(store->claim(key_of(1), fingerprint_of(1), terms_of(99)));
+  const Record& found = std::get<Held>(again.value()).record;
+  EXPECT_EQ(found.key.id, key_of(1).id);
+  EXPECT_EQ(found.key.scope, key_of(1).scope);
+  EXPECT_EQ(found.key.space, "orders");
+  EXPECT_EQ(found.response->body, "kept");
+}
+
+// Every other call finds the key by the same name.
+TEST_F(SealedStoreTest, EveryCallUsesTheSameName) {
+  const auto store = sealed({old_key}, Unsealed::refused, identity);
+  const Fence first = take(*store, key_of(1), 1);
+  EXPECT_EQ(said(run(store->renew(key_of(1), first, ample))), "ok");
+  EXPECT_EQ(said(run(store->release(key_of(1), first))), "ok");
+  const Fence second = take(*store, key_of(1), 2);
+  EXPECT_EQ(second.number, 2U);
+  EXPECT_EQ(said(run(store->complete(key_of(1), second, answer_of("kept")))), "ok");
+
+  const auto whole =
+      make_sealed_store({.store = make_memory_store(clock_), .identity = identity}, {old_key}, Unsealed::refused);
+  keep(*whole, key_of(1), 1, "kept");
+  EXPECT_TRUE(*run(dynamic_cast<Reopening&>(*whole).reopen(key_of(1))));
+  EXPECT_EQ(take(*whole, key_of(1), 2).number, 2U);
+}
+
+// A store that tells of endings as PostgreSQL does, by the only names that it has.
+class TellingStore : public FaultyStore, public Endings {
+ public:
+  TellingStore(Store& inner, Clock& clock) : FaultyStore(inner, clock, faults_at({})) {}
+  void watch(std::function<void(const Digest&)> ended) override { tell = std::move(ended); }
+  void expect(const Key& key) override { expected.push_back(key.id); }
+
+  std::function<void(const Digest&)> tell;
+  std::vector<Digest> expected;
+};
+
+// Who waits for a key is told of its end by the name that it asked for; the store is asked for its own.
+TEST_F(SealedStoreTest, TellsOfEndingsByTheNameThatWasAskedFor) {
+  auto telling = std::make_unique<TellingStore>(*plain_, clock_);
+  TellingStore& inner = *telling;
+  const auto store =
+      make_sealed_store({.store = std::move(telling), .identity = identity}, {old_key}, Unsealed::refused);
+  auto& endings = dynamic_cast<Endings&>(*store);
+  std::vector<Digest> ended;
+  endings.watch([&](const Digest& id) { ended.push_back(id); });
+  endings.expect(key_of(1));
+  ASSERT_EQ(inner.expected, std::vector<Digest>{KeyNames(identity).name(key_of(1)).id});
+  inner.tell(inner.expected.front());
+  EXPECT_EQ(ended, std::vector<Digest>{key_of(1).id});
+}
+
+// An object is busy with an event that another node runs: nobody here knows its plain name, but it can be waited for.
+TEST_F(SealedStoreTest, WaitsForAnEventOfAnotherNode) {
+  auto telling = std::make_unique<TellingStore>(*plain_, clock_);
+  TellingStore& inner = *telling;
+  const auto store =
+      make_sealed_store({.store = std::move(telling), .identity = identity}, {old_key}, Unsealed::refused);
+  const auto other_node = sealed({old_key}, Unsealed::refused, identity);
+  const auto in_order = [](std::uint64_t owner) {
+    Terms terms = terms_of(owner);
+    terms.order = std::make_shared<const Order>(Order{.object = key_of(100), .stamp = "5"});
+    return terms;
+  };
+  const auto busy_with = [&](Store& node, const Key& key) {
+    const Result<Claim> claimed = run(node.claim(key, fingerprint_of(1), in_order(9)));
+    return std::get<Busy>(claimed.value()).other.record.key;
+  };
+  ASSERT_TRUE(std::holds_alternative<Granted>(*run(other_node->claim(key_of(1), fingerprint_of(1), in_order(1)))));
+  EXPECT_EQ(busy_with(*other_node, key_of(2)).id, key_of(1).id) << "there it has its own name";
+
+  const Key other = busy_with(*store, key_of(2));
+  EXPECT_EQ(other.scope, key_of(1).scope);
+  auto& endings = dynamic_cast<Endings&>(*store);
+  std::vector<Digest> ended;
+  endings.watch([&](const Digest& id) { ended.push_back(id); });
+  endings.expect(other);
+  const Digest stored = KeyNames(identity).name(key_of(1)).id;
+  ASSERT_EQ(inner.expected, std::vector<Digest>{stored});
+  inner.tell(stored);
+  EXPECT_EQ(ended, std::vector<Digest>{other.id});
+}
+
+class SealedEmbeddedTest : public EmbeddedTest {
+ protected:
+  void open_sealed() {
+    Result<OpenedStore> opened = open_embedded_store(clock_, options_, {old_key});
+    ASSERT_TRUE(opened) << opened.error().detail;
+    store_ = make_sealed_store(*std::move(opened), {old_key}, Unsealed::refused);
+  }
+  // Whether any file of the closed store holds `bytes`. What is in the log and in no table is there as it was written.
+  bool holds(std::string_view bytes) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(options_.path)) {
+      if (!entry.is_regular_file()) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string content{std::istreambuf_iterator<char>(in), {}};
+      if (content.find(bytes) != std::string::npos) return true;
+    }
+    return false;
+  }
+};
+
+template <class Bytes>
+std::string_view view(const Bytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 // No file of the folder holds the planted text; without encryption one does, so the search is one that finds.
 TEST_F(SealedEmbeddedTest, LeavesNoCanaryInTheFolder) {
-  const auto holds_canary = [this] {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(options_.path)) {
-      if (entry.is_regular_file() && content_of(entry.path()).find(canary) != std::string::npos) return true;
-    }
-    return false;
-  };
-  open();
-  store_ = make_sealed_store(std::move(store_), {old_key}, Unsealed::refused);
+  open_sealed();
   finish(key(1), std::string(canary));
   close();
-  EXPECT_FALSE(holds_canary());
-  open();
-  store_ = make_sealed_store(std::move(store_), {old_key}, Unsealed::refused);
+  EXPECT_FALSE(holds(canary));
+  open_sealed();
   EXPECT_EQ(look(key(1)).record.response->body, canary);
   close();
+  options_.path += "-plain";
   open();
   finish(key(2), std::string(canary));
   close();
-  EXPECT_TRUE(holds_canary());
+  EXPECT_TRUE(holds(canary));
+}
+
+// Nor does it hold the plain hash of a key, a scope, an event or its object; without an identity it does.
+TEST_F(SealedEmbeddedTest, LeavesNoPlainHashInTheFolder) {
+  const auto fill = [this] {
+    finish(key(1), "kept");
+    take(key(2));
+    const Order order{.object = key(3), .stamp = "5"};
+    take(key(4), {.order = std::make_shared<const Order>(order)});
+    close();
+  };
+  open_sealed();
+  fill();
+  for (std::uint64_t i = 1; i <= 4; ++i) EXPECT_FALSE(holds(view(key(i).id))) << i;
+  EXPECT_FALSE(holds(view(key(1).scope)));
+  EXPECT_FALSE(holds(view(key(1).id).substr(0, 8))) << "not even the beginning of it";
+  options_.path += "-plain";
+  open();
+  fill();
+  for (std::uint64_t i = 1; i <= 4; ++i) EXPECT_TRUE(holds(view(key(i).id))) << i;
+  EXPECT_TRUE(holds(view(key(1).scope)));
+}
+
+// A store from before encryption is found again under its plain hashes, with keys and later without.
+TEST_F(SealedEmbeddedTest, FindsTheKeysOfAnOlderStore) {
+  open();
+  const Fence fence = take(key(1));
+  finish(key(2), "from before");
+  close();
+  open_sealed();
+  EXPECT_EQ(look(key(1)).record.fence, fence);
+  ASSERT_TRUE(complete(key(1), fence, response("later")));
+  EXPECT_EQ(look(key(1)).record.response->body, "later");
+  close();
+  open();
+  EXPECT_EQ(look(key(2)).record.response->body, "from before");
 }
 
 #ifdef SEMEL_HAS_POSTGRES
@@ -153,7 +302,7 @@ TEST_F(SealedPostgresTest, LeavesNoCanaryInTheTable) {
     return server.run("SELECT count(*) FROM semel.keys k WHERE position('canary-4711-body'::bytea IN k.response) > 0");
   };
   open(server.url());
-  store_ = make_sealed_store(std::move(store_), {old_key}, Unsealed::refused);
+  store_ = make_sealed_store({.store = std::move(store_), .identity = std::nullopt}, {old_key}, Unsealed::refused);
   const Fence fence = take(PostgresTest::key_of(1), 1);
   ASSERT_EQ(said(complete(PostgresTest::key_of(1), fence, answer_of(std::string(canary)))), "ok");
   EXPECT_EQ(count(), "0");

@@ -16,7 +16,7 @@ namespace semel::test {
 
 PgBouncer::PgBouncer(const PostgresServer& server) : folder_(server.folder()) {
   const std::string folder = folder_.string();
-  std::ofstream(folder_ / "pgbouncer.ini") << "[databases]\npostgres = host=" << folder << " user=postgres\n"
+  std::ofstream(folder_ / "pgbouncer.ini") << "[databases]\n* = host=" << folder << " user=postgres\n"
                                            << "[pgbouncer]\nlisten_port = 6432\nunix_socket_dir = " << folder
                                            << "\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n";
   pid_ = start_unprivileged({"/usr/sbin/pgbouncer", folder + "/pgbouncer.ini"}, "/dev/null");
@@ -35,8 +35,8 @@ PgBouncer& PgBouncer::shared() {
   return bouncer;
 }
 
-std::string PgBouncer::url() const {
-  return "postgres:///postgres?host=" + folder_.string() + "&port=6432&user=postgres";
+std::string PgBouncer::url(const std::string& database) const {
+  return "postgres:///" + database + "?host=" + folder_.string() + "&port=6432&user=postgres";
 }
 
 }  // namespace semel::test

@@ -20,7 +20,7 @@ class PgBouncer {
   // One for the whole program, in front of PostgresServer::shared().
   static PgBouncer& shared();
 
-  [[nodiscard]] std::string url() const;
+  [[nodiscard]] std::string url(const std::string& database = "postgres") const;
 
  private:
   std::filesystem::path folder_;

@@ -10,6 +10,9 @@
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
+#include "core/crypto.h"
+#include "store/identity.h"
+#include "store/postgres_admin.h"
 #include "store/postgres_libpq.h"
 #include "support/run.h"
 #include "transaction/own_connection.h"
@@ -32,6 +35,13 @@ class TransactionTest : public OwnConnectionTest {
   // The store of a gateway on the same database.
   std::unique_ptr<Store> store() {
     auto opened = open_postgres_store(*clock_, {.urls = {url_}});
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return *std::move(opened);
+  }
+
+  // The same, of one that has encryption keys.
+  OpenedStore sealed_gateway() {
+    auto opened = open_postgres_store(*clock_, {.urls = {url_}}, {AesKey{1}});
     if (!opened) throw std::runtime_error(opened.error().detail);
     return *std::move(opened);
   }
@@ -276,6 +286,45 @@ TEST_F(TransactionTest, CompletingTwiceIsFenced) {
   EXPECT_EQ(claim.complete(created("two")).error().code, Code::fenced);
   connection_.run("COMMIT");
   EXPECT_EQ(body_of(call(paying(connection_, "three"))), "replayed one");
+}
+
+// Gateways with encryption keys give the keys of their database other names: the same key would run once here and once
+// there, so nothing runs here.
+TEST_F(TransactionTest, RefusesADatabaseWhoseKeysHaveOtherNames) {
+  ASSERT_TRUE(sealed_gateway().identity);
+  const Answer answer = call(paying(connection_, "pay-1"));
+  EXPECT_EQ(refusal_of(answer).problem.type, ProblemType::store_unavailable);
+  EXPECT_NE(refusal_of(answer).detail.find("take another database"), std::string::npos) << refusal_of(answer).detail;
+  EXPECT_EQ(effects() + records(), "00");
+}
+
+// The first gateway waits for transactions that are under way, and leaves the names as they are, since there are keys.
+TEST_F(TransactionTest, KeepsItsNamesAgainstAGatewayThatStartsMeanwhile) {
+  postgres::LibpqSession session(connection_.get());
+  connection_.run("BEGIN");
+  TransactionClaim claim(session, key(), print(), {});
+  ASSERT_FALSE(claim.answer());
+  auto gateway = std::async(std::launch::async, [this] { return sealed_gateway().identity.has_value(); });
+  EXPECT_EQ(gateway.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  EXPECT_TRUE(claim.complete(created("one")));
+  connection_.run("COMMIT");
+  EXPECT_FALSE(gateway.get());
+  EXPECT_EQ(body_of(call(paying(connection_, "two"))), "replayed one");
+}
+
+// A transaction that sees the past only cannot be fooled by it: the gateway has given names since it began.
+TEST_F(TransactionTest, NoticesNamesThatWereGivenSinceItBegan) {
+  for (const std::string level : {"REPEATABLE READ", "SERIALIZABLE"}) {
+    postgres::LibpqSession session(connection_.get());
+    connection_.run("BEGIN ISOLATION LEVEL " + level);
+    connection_.run("SELECT count(*) FROM effects");
+    ASSERT_TRUE(sealed_gateway().identity);
+    const TransactionClaim claim(session, key(), print(), {});
+    EXPECT_TRUE(claim.answer()) << level;
+    EXPECT_TRUE(claim.collided()) << level;
+    connection_.run("ROLLBACK");
+    connection_.run("UPDATE semel.identity SET settled_at = NULL, mark = NULL, wrapped = NULL");
+  }
 }
 
 // Claiming one key twice in one transaction is in flight: it is one's own.
