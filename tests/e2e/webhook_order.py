@@ -34,6 +34,8 @@ class OrderedWebhook(harness.Case):
         overtaken = self.deliver(semel, "evt_1", 1)
         self.assertEqual((overtaken.status, overtaken.get("Idempotent-Replayed")), (200, None))
         self.assertEqual(self.deliver(semel, "evt_3", "soon").status, 200)
+        handled = 'semel_webhook_events_total{route="/hooks/stripe",provider="stripe",outcome="handled"}'
+        webhooks.wire.eventually(lambda: semel.metrics()[1][handled] == 2)  # who is answered is counted a moment later
         counts = semel.metrics()[1]
 
         def count(name, more=""):

@@ -1,7 +1,9 @@
-// Alters what a closed embedded store holds, as somebody could who can write to its files: tamper FOLDER HARM...
+// Alters what a closed embedded store holds, as somebody could who can write to its files: tamper FOLDER KEY HARM...
 //
-// The n-th harm is done to the n-th key in the order of expiry (which is that of claims, where all live equally long).
-// Records are written through the store's own ledger, so that checksums are right and only what is inside is wrong:
+// KEY is the store's encryption key in hexadecimal digits, without which its ledger does not open, or "" where it has
+// none. The n-th harm is done to the n-th key in the order of expiry (which is that of claims, where all live equally
+// long). Records are written through the store's own ledger, so that checksums are right and only what is inside is
+// wrong:
 //
 //   nothing        left alone
 //   bit            one bit of the body
@@ -13,6 +15,7 @@
 //   made-up        an answer of one's own, not encrypted
 //
 // For faults/injection.py.
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <functional>
@@ -25,7 +28,9 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/crypto.h"
 #include "store/rocks_ledger.h"
+#include "support/hex.h"
 #include <semel/clock.h>
 #include <semel/response.h>
 #include <semel/result.h>
@@ -71,6 +76,15 @@ const std::map<std::string_view, Harm>& harms() {
   return all;
 }
 
+std::vector<semel::AesKey> keys_of(std::string_view digits) {
+  if (digits.empty()) return {};
+  const std::string bytes = semel::test::from_hex(digits);
+  semel::AesKey key{};
+  check(bytes.size() == key.size(), "the key has its size");
+  std::ranges::copy(bytes, key.begin());
+  return {key};
+}
+
 semel::Record read(semel::Ledger& ledger, const semel::Expiry& entry) {
   const auto found = ledger.read(entry.id);
   check(found && *found && (**found).response != nullptr, "the key has an answer");
@@ -95,16 +109,16 @@ void tamper(semel::Ledger& ledger, const std::vector<std::string_view>& names) {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 3) {
-    std::fputs("tamper FOLDER HARM...\n", stderr);
+  if (count < 4) {
+    std::fputs("tamper FOLDER KEY HARM...\n", stderr);
     return 2;
   }
   const std::unique_ptr<semel::Clock> clock = semel::make_system_clock();
-  auto ledger = semel::RocksLedger::open(*clock, {.path = words[1]});
+  auto ledger = semel::RocksLedger::open(*clock, {.path = words[1]}, keys_of(words[2]));
   if (!ledger) {
     std::fprintf(stderr, "%s\n", ledger.error().detail.c_str());
     return 1;
   }
-  tamper(**ledger, {words + 2, words + count});
+  tamper(**ledger, {words + 3, words + count});
   return 0;
 }
