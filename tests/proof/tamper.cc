@@ -1,7 +1,9 @@
-// Alters what a closed embedded store holds, as somebody could who can write to its files: tamper FOLDER HARM...
+// Alters what a closed embedded store holds, as somebody could who can write to its files: tamper FOLDER KEY HARM...
 //
 // The n-th harm is done to the n-th key in the order of expiry (which is that of claims, where all live equally long).
-// Records are written through the store's own ledger, so that checksums are right and only what is inside is wrong:
+// KEY is the store's encryption key in hex, without which the ledger does not open, or `-`: it is used for nothing
+// else. Records are written through the store's own ledger, so that checksums are right and only what is inside is
+// wrong:
 //
 //   nothing        left alone
 //   bit            one bit of the body
@@ -13,6 +15,7 @@
 //   made-up        an answer of one's own, not encrypted
 //
 // For faults/injection.py.
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <functional>
@@ -25,6 +28,8 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/crypto.h"
+#include "core/encoding.h"
 #include "store/rocks_ledger.h"
 #include <semel/clock.h>
 #include <semel/response.h>
@@ -95,16 +100,20 @@ void tamper(semel::Ledger& ledger, const std::vector<std::string_view>& names) {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 3) {
-    std::fputs("tamper FOLDER HARM...\n", stderr);
+  if (count < 4) {
+    std::fputs("tamper FOLDER KEY HARM...\n", stderr);
     return 2;
   }
+  std::vector<semel::AesKey> keys;
+  if (const auto key = semel::from_hex(words[2]); key && key->size() == sizeof(semel::AesKey)) {
+    std::ranges::copy(*key, keys.emplace_back().begin());
+  }
   const std::unique_ptr<semel::Clock> clock = semel::make_system_clock();
-  auto ledger = semel::RocksLedger::open(*clock, {.path = words[1]});
+  auto ledger = semel::RocksLedger::open(*clock, {.path = words[1]}, keys);
   if (!ledger) {
     std::fprintf(stderr, "%s\n", ledger.error().detail.c_str());
     return 1;
   }
-  tamper(**ledger, {words + 2, words + count});
+  tamper(**ledger, {words + 3, words + count});
   return 0;
 }

@@ -25,7 +25,8 @@ HARM = {
 }
 HARM_SEALED = ("bit", "cut", "other", "key-id", "made-up")
 HARM_PLAIN = ("line-break", "nul")
-SEALED = oracle.CONFIG.replace('url = "$store"', 'url = "$store"\nencryption_keys = ["' + "5e" * 32 + '"]')
+KEY = "5e" * 32
+SEALED = oracle.CONFIG.replace('url = "$store"', f'url = "$store"\nencryption_keys = ["{KEY}"]')
 
 
 def nth(number):
@@ -71,10 +72,11 @@ def run_postgres(context):
         return check(stage, HARM, harm)
 
 
-def run_embedded(context, names, config):
+def run_embedded(context, names, config, key):
     with context.oracle(clients=0, config=config) as stage:
         def harm():
-            said, code = context.program(context.build / "tests" / "proof" / "tamper", stage.nodes[0].folder / "data", *names)
+            said, code = context.program(context.build / "tests" / "proof" / "tamper", stage.nodes[0].folder / "data", key,
+                                         *names)
             if code != 0:
                 raise RuntimeError(f"tamper: {said}")
 
@@ -85,6 +87,6 @@ def run(context, rounds):
     report = proof.Report()
     for _ in range(rounds):
         report.add(run_postgres(context))
-        report.add(run_embedded(context, HARM_SEALED, SEALED))
-        report.add(run_embedded(context, HARM_PLAIN, oracle.CONFIG))
+        report.add(run_embedded(context, HARM_SEALED, SEALED, KEY))
+        report.add(run_embedded(context, HARM_PLAIN, oracle.CONFIG, "-"))
     return report
