@@ -7,7 +7,7 @@
 // A concurrent duplicate waits for the commit and replays it; one that has waited for Policy::wait_max is told
 // in-flight. That holds for what you write in this transaction; for what you ask of others, see semel/operation.h.
 //
-// The record is that of the PostgreSQL store: a gateway on the same database and `semel keys` see it. A database whose
+// The record is that of the PostgreSQL store: a gateway on the same database sees it. A database whose
 // gateways have encryption keys is refused: they give keys names that only they know. The database must have been
 // prepared (semel/postgres.h). In the library semel::postgres. libpqxx: semel/pqxx_transaction.h.
 #pragma once
