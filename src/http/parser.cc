@@ -26,6 +26,10 @@ constexpr std::ptrdiff_t size_digits_max = 16;      // of a chunk
 // Beast must not be the first to refuse one.
 constexpr std::uint32_t limit_slack = 16;
 
+bool is_control(char c) {
+  return c != '\t' && (static_cast<unsigned char>(c) < ' ' || c == '\x7f');
+}
+
 std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
 }
@@ -164,6 +168,8 @@ void Parser<is_request>::on_chunk_header_impl(std::uint64_t /*size*/, Text exten
   const char* const digits = *line_ == '\r' ? line_ + 2 : line_;  // behind the end of the chunk before
   if (extensions.data() - digits > size_digits_max) error = beast::http::error::bad_chunk;
   if (!extensions.empty() && extensions.front() != ';') error = beast::http::error::bad_chunk;  // a space
+  // Beast takes what is quoted as it is, and another parser may see the end of a line in it.
+  if (std::ranges::any_of(extensions, is_control)) error = beast::http::error::bad_chunk_extension;
   extension_bytes_ += extensions.size();
   if (extension_bytes_ > extension_bytes_max) error = beast::http::error::bad_chunk_extension;
 }
