@@ -1,5 +1,6 @@
 """What the test programs of this folder have in common: the binary to test, a stage, and gateways in front of it."""
 import argparse
+import pathlib
 import sys
 import threading
 import unittest
@@ -57,6 +58,12 @@ class Case(unittest.TestCase):
     def assert_problem(self, reply, status, slug):
         self.assertEqual(reply.status, status, reply)
         self.assertIn(f'"urn:semel:problem:{slug}"'.encode(), reply.body)
+
+
+def has_sanitizer(binary, *names):
+    """Whether a program was built with one of these sanitizers: asan, tsan."""
+    text = pathlib.Path(binary).read_bytes()
+    return any(f"__{name}_init".encode() in text for name in names)
 
 
 def keyed(key, scope="alice", **more):

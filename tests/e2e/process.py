@@ -62,14 +62,14 @@ class Rights(harness.Case):
 class Memory(harness.Case):
     def test_memory_is_closed_to_the_same_user(self):
         """The kernel gives what can be read of a process to root when it may neither be traced nor leave a core dump."""
+        if harness.has_sanitizer(self.binary, "asan"):
+            self.skipTest("the address sanitizer looks into its own process")
         semel = self.gateway()
         semel.prefix = ["setpriv", "--reuid", USER, "--regid", "nogroup", "--clear-groups"]
         os.chmod(semel.folder, 0o777)
         semel.start()
         about = pathlib.Path(f"/proc/{semel.process.pid}")
         self.assertEqual(status(semel)["Uid"].split()[0], str(pwd.getpwnam(USER).pw_uid))
-        if b"asan" in (about / "maps").read_bytes():
-            self.skipTest("the address sanitizer looks into its own process")
         self.assertEqual((about / "environ").stat().st_uid, 0)
         self.assertEqual(semel.stop(), 0)
 
