@@ -105,9 +105,8 @@ class Nodes(harness.Case):
         self.assertEqual(grown["semel_store_batch_writes_sum"], 2)
         self.assertGreater(grown["semel_store_sync_seconds_sum"], 0)
 
-    def test_who_waits_on_another_node_is_woken(self):
-        """The answer of the first node reaches the one that waits on the second soon after it was given."""
-        first, second = self.node(WAITING), self.node(WAITING)
+    def expect_to_be_woken(self, first, second):
+        """What runs on the first node is waited for on the second, which hears of its end soon after it was given."""
         runs = first.connect()
         runs.request("POST", "/v1/pay", keyed("waited"), b"{}")
         arrival = self.stage.next()
@@ -121,6 +120,10 @@ class Nodes(harness.Case):
         self.assertEqual((reply.status, reply.body, reply.get("Idempotent-Replayed")), (201, b"paid", "true"))
         self.assertLess(time.monotonic() - ended, 0.4)  # a look of its own would come a second after the last
         self.assertEqual(self.stage.count(), 1)
+
+    def test_who_waits_on_another_node_is_woken(self):
+        """The answer of the first node reaches the one that waits on the second soon after it was given."""
+        self.expect_to_be_woken(self.node(WAITING), self.node(WAITING))
 
     def sealed_database(self, name):
         """A database of its own, since the first gateway settles by what keys are named; its address."""
@@ -165,20 +168,7 @@ class Nodes(harness.Case):
     def test_who_waits_on_another_encrypted_node_is_woken(self):
         """As above, though the two nodes and the server have different names for the key."""
         url = self.sealed_database("sealed_waiting")
-        first, second = (self.gateway(encrypted(KEY_ONE, base=WAITING), store=url).start() for _ in range(2))
-        runs = first.connect()
-        runs.request("POST", "/v1/pay", keyed("waited"), b"{}")
-        arrival = self.stage.next()
-        waits = second.connect()
-        waits.request("POST", "/v1/pay", keyed("waited"), b"{}")
-        time.sleep(0.5)
-        arrival.answer(201, body=b"paid")
-        self.assertEqual(runs.reply().body, b"paid")
-        ended = time.monotonic()
-        reply = waits.reply()
-        self.assertEqual((reply.status, reply.body, reply.get("Idempotent-Replayed")), (201, b"paid", "true"))
-        self.assertLess(time.monotonic() - ended, 0.4)
-        self.assertEqual(self.stage.count(), 1)
+        self.expect_to_be_woken(*(self.gateway(encrypted(KEY_ONE, base=WAITING), store=url).start() for _ in range(2)))
 
     def test_a_database_that_is_older_than_its_keys_is_told_of(self):
         """Encryption is switched on later: the names of keys stay, and start and `semel check` say so."""
