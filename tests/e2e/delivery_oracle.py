@@ -3,7 +3,7 @@
 
 A provider sends signed events of many objects. Some come twice, at once or later, and some in the wrong order; whatever
 it does not hear 2xx for it sends again, as providers do. The gateway (ordered = true) is killed with SIGKILL every few
-seconds and started again on the same folder. The handler fails now and then. It believes a first attempt blindly, and
+seconds, or a number of times on the way, and started again on the same folder. The handler fails now and then. It believes a first attempt blindly, and
 looks an event up in its own books only if Idempotency-Attempt says that there was one before, which is what
 docs/webhooks.md tells handlers to do. When all is acknowledged, the books are held against what the provider heard:
 
@@ -261,6 +261,20 @@ def check(events, arrivals, heard, kills):
     return broken
 
 
+def moments(options, chance, provider):
+    """When to kill next, one question after the other: is it time? A number of kills is spread over the deliveries, so that
+    it does not depend on how fast they go; kills by the clock never end."""
+    if options.kills:
+        for number in range(options.kills):
+            share = (number + chance.uniform(0.1, 0.9)) / options.kills
+            yield lambda few=(1 - share) * options.deliveries: provider.left() <= few
+    else:
+        while True:
+            moment = time.monotonic() + chance.uniform(0.6, 1.4) * options.every
+            yield lambda moment=moment: time.monotonic() >= moment
+    yield lambda: False  # until all is delivered
+
+
 def run(options, folder):
     chance = random.Random(options.seed)
     events, order = plan(options.deliveries, chance)
@@ -278,11 +292,10 @@ def run(options, folder):
             raise RuntimeError("the handler does not listen")
         semel.start()
         provider.start()
-        while not provider.done() and time.monotonic() < deadline:
-            next_kill = time.monotonic() + chance.uniform(0.6, 1.4) * options.every
-            while time.monotonic() < next_kill and not provider.done():
-                time.sleep(0.02)
-            if provider.done():
+        for is_due in moments(options, chance, provider):
+            while not is_due() and not provider.done() and time.monotonic() < deadline:
+                time.sleep(0.005)
+            if provider.done() or time.monotonic() >= deadline:
                 break
             began = time.monotonic()
             semel.kill()
@@ -310,6 +323,7 @@ def main():
     parser.add_argument("--binary")
     parser.add_argument("--deliveries", type=int, default=2000)
     parser.add_argument("--every", type=float, default=2.0, help="seconds between two kills")
+    parser.add_argument("--kills", type=int, help="this many kills, spread over the deliveries, instead of --every")
     parser.add_argument("--clients", type=int, default=12)
     parser.add_argument("--seconds-max", type=float, default=3600, help="how long the provider goes on trying")
     parser.add_argument("--seed", type=int, default=None)
