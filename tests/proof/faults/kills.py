@@ -9,7 +9,7 @@ import time
 import oracle
 
 FAULTS = ("F02", "F36")
-QUICK = {"kills": 100, "pause": (0.2, 0.9)}
+QUICK = {"kills": 100, "pause": (0.1, 0.6)}
 RELEASE = {"kills": 100, "pause": (0.2, 0.9), "episodes": 90}
 
 POINTS = ("P1", "P2", "P3", "P4", "P5", "P7", "P8", "P10", "P11", "P12")

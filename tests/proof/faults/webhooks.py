@@ -9,15 +9,15 @@ import sys
 import proof
 
 FAULTS = ("F31", "F28")
-QUICK = {"deliveries": 4000, "every": 0.7}
-RELEASE = {"deliveries": 200_000, "every": 2.0}
+QUICK = {"deliveries": 4000, "kills": 12}
+RELEASE = {"deliveries": 200_000, "kills": 100}
 
 
-def run(context, deliveries, every):
+def run(context, deliveries, kills):
     report = proof.Report()
     oracle = proof.E2E / "delivery_oracle.py"
     said, code = context.program(sys.executable, "-B", oracle, "--binary", context.binary, "--deliveries", deliveries,
-                                 "--every", every, "--seed", context.seed, "--seconds-max", 200 if deliveries < 10_000 else 20_000)
+                                 "--kills", kills, "--seed", context.seed, "--seconds-max", 200 if deliveries < 10_000 else 20_000)
     found = re.search(r"(\d+) deliveries of (\d+) events, (\d+) requests, (\d+) kills", said)
     if report.must(code == 0 and found is not None, f"delivery_oracle.py: {said[-1500:]}"):
         report.counts.update({"kills": int(found[4]), "requests": int(found[3]), "retries": int(found[3]) - int(found[2]),
