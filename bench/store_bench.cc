@@ -6,7 +6,8 @@
 //
 // Prints one JSON object. A pair is a claim of a new key and its completion with 512 bytes, both durable. The disk is
 // measured in the same round, on the same file system, by appending 4 KiB and calling fdatasync in a loop. CPU time is
-// all that the process used, callers and compaction included.
+// all that the process used, callers and compaction included; "with_debt" adds what the engine still has to tidy up
+// when the last round is over.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -150,8 +151,9 @@ Task<void> caller(Load* load) {
 struct Figures {
   std::size_t callers;
   double syncs_per_s;
-  double pairs_per_s;
-  double cpu_us_per_pair;
+  double pairs;
+  double seconds;
+  double cpu_seconds;
 };
 
 Figures measure(Store& store, Keys& keys, const std::filesystem::path& path, std::size_t callers, Seconds span) {
@@ -168,11 +170,11 @@ Figures measure(Store& store, Keys& keys, const std::filesystem::path& path, std
   }
   context.run();
   const Seconds spent = Steady::now() - start;
-  const auto pairs = static_cast<double>(load.pairs);
   return {.callers = callers,
           .syncs_per_s = syncs,
-          .pairs_per_s = pairs / spent.count(),
-          .cpu_us_per_pair = (cpu_seconds() - cpu) * 1e6 / pairs};
+          .pairs = static_cast<double>(load.pairs),
+          .seconds = spent.count(),
+          .cpu_seconds = cpu_seconds() - cpu};
 }
 
 int fill(const std::filesystem::path& path, std::size_t count) {
@@ -201,15 +203,22 @@ int fill(const std::filesystem::path& path, std::size_t count) {
   return 0;
 }
 
-// The engine goes on compacting what was filled in; a store that has been in use for long has no such debt.
-int settle(const std::filesystem::path& path) {
-  const std::unique_ptr<Clock> clock = make_system_clock();
-  const auto ledger = need(RocksLedger::open(*clock, {.path = path}));
+// The engine goes on compacting what was put in. Returns what that took.
+double cpu_seconds_until_quiet() {
+  const double start = cpu_seconds();
   for (int quiet = 0; quiet < 3;) {
     const double before = cpu_seconds();
     std::this_thread::sleep_for(std::chrono::seconds(1));
     quiet = cpu_seconds() - before < 0.02 ? quiet + 1 : 0;
   }
+  return cpu_seconds() - start;
+}
+
+// A store that has been in use for long has no debt from being filled.
+int settle(const std::filesystem::path& path) {
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  const auto ledger = need(RocksLedger::open(*clock, {.path = path}));
+  (void)cpu_seconds_until_quiet();
   std::printf("{\"settled\": true}\n");
   return 0;
 }
@@ -222,16 +231,22 @@ int pairs(const std::filesystem::path& path, const std::string& callers, int rou
   Keys keys(static_cast<std::uint64_t>(start.time_since_epoch().count()));
   std::printf("{\"open_s\": %.3f, \"rounds\": [", opened.count());
   const char* separator = "";
+  double total_pairs = 0;
+  double total_cpu = 0;
   for (int round = 0; round < rounds; ++round) {
     std::stringstream list(callers);
     for (std::string number; std::getline(list, number, ',');) {
       const Figures f = measure(*store, keys, path, std::stoul(number), span);
       std::printf("%s\n  {\"callers\": %zu, \"syncs_per_s\": %.1f, \"pairs_per_s\": %.1f, \"cpu_us_per_pair\": %.3f}",
-                  separator, f.callers, f.syncs_per_s, f.pairs_per_s, f.cpu_us_per_pair);
+                  separator, f.callers, f.syncs_per_s, f.pairs / f.seconds, f.cpu_seconds * 1e6 / f.pairs);
       separator = ",";
+      total_pairs += f.pairs;
+      total_cpu += f.cpu_seconds;
     }
   }
-  std::printf("], \"rss_mib\": %.1f}\n", rss_mebibytes());
+  const double memory = rss_mebibytes();
+  total_cpu += cpu_seconds_until_quiet();
+  std::printf("], \"rss_mib\": %.1f, \"pairs\": %.0f, \"cpu_s_with_debt\": %.3f}\n", memory, total_pairs, total_cpu);
   return 0;
 }
 
