@@ -255,7 +255,9 @@ void Driver::poll_pipes(int time_ms) {
 
 void Driver::settle(Ended ended) {
   if (ended.ending == Ending::durable) {
-    if (options_.on_commit) options_.on_commit(ended.statement->calls(), clock_.stopwatch() - ended.sent_at);
+    if (options_.on_commit && ended.statement->kind() != kind_sweep) {  // sweeps go alone, and nobody waits for them
+      options_.on_commit(ended.statement->calls(), clock_.stopwatch() - ended.sent_at);
+    }
     Statement::Outcome outcome = ended.statement->read(ended.reply.get());
     for (Waiting& waiting : outcome.answered) answered_.push_back(std::move(waiting));
     for (Entry& entry : outcome.again) again(std::move(entry));
