@@ -167,7 +167,7 @@ class Driver {
   }
 
   void grow_tmpfs() {
-    size_mebibytes_ += 24;
+    size_mebibytes_ += 64;  // more than the engine's buffer: opening may have to write one out
     const std::string options = "size=" + std::to_string(size_mebibytes_) + "m";
     if (::mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT, options.c_str()) != 0) complain("cannot grow the tmpfs");
   }
