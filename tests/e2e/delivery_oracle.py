@@ -3,9 +3,10 @@
 
 A provider sends signed events of many objects. Some come twice, at once or later, and some in the wrong order; whatever
 it does not hear 2xx for it sends again, as providers do. The gateway (ordered = true) is killed with SIGKILL every few
-seconds, or a number of times on the way, and started again on the same folder. The handler fails now and then. It believes a first attempt blindly, and
-looks an event up in its own books only if Idempotency-Attempt says that there was one before, which is what
-docs/webhooks.md tells handlers to do. When all is acknowledged, the books are held against what the provider heard:
+seconds, or a number of times on the way, and started again on the same folder. The handler fails now and then. It
+believes a first attempt blindly, and looks an event up in its own books only if Idempotency-Attempt says that there was
+one before, which is what docs/webhooks.md tells handlers to do. When all is acknowledged, the books are held against
+what the provider heard:
 
   D1  each event was handled at most once
   D2  none was lost: it was handled, or a newer one of its object was, and the provider heard 2xx
