@@ -7,6 +7,7 @@
 #include <expected>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -98,12 +99,36 @@ Task<void> Driver::submit(Call& call) {
     bool wanted = false;
     {
       const std::scoped_lock lock(mutex_);
-      incoming_.push_back(std::move(entry));
-      wanted = std::exchange(sleeping_, false);
+      if (sleeping_ && idle()) {
+        wanted = !send_here(std::move(entry));
+      } else {
+        incoming_.push_back(std::move(entry));
+        wanted = sleeping_;
+      }
+      if (wanted) sleeping_ = false;
     }
     if (wanted) signal();
   };
   return boost::asio::async_initiate<const AnswerToken&, void()>(std::move(start), AnswerToken{});
+}
+
+bool Driver::idle() const {
+  const auto empty = [](const Queue& queue) { return queue.empty(); };
+  const auto free = [](const auto& pipe) { return pipe->under_way() == 0; };
+  return !pipes_.empty() && std::ranges::all_of(queues_, empty) && std::ranges::all_of(pipes_, free);
+}
+
+// A call that would have no company: its own thread sends it, which spares waking the driver. False: the driver has to
+// see to the rest.
+bool Driver::send_here(Entry entry) {
+  Queue& queue = queues_[kind_of(entry.call())];
+  queue.push_back(std::move(entry));
+  Pipe* const pipe = pipes_.front().get();
+  if (pipe->send(std::make_unique<Statement>(queue), patience_of(options_, Company::any), clock_.stopwatch())) {
+    return !pipe->unsent();
+  }
+  broken_ = pipe;
+  return false;
 }
 
 void Driver::deliver(Result<Link> link) {
@@ -147,11 +172,11 @@ void Driver::serve() {
 }
 
 void Driver::take_in() {
+  if (broken_ != nullptr) lose(std::exchange(broken_, nullptr));
   std::vector<Entry> calls;
   std::vector<Result<Link>> dialed;
   {
     const std::scoped_lock lock(mutex_);
-    sleeping_ = false;
     std::swap(calls, incoming_);
     std::swap(dialed, dialed_);
   }
@@ -204,7 +229,7 @@ void Driver::send() {
 }
 
 Time Driver::next_deadline(Time now) const {
-  Time next = now + Millis{1'000};
+  Time next = now + std::min(Millis{1'000}, options_.time_max);  // a call that is sent meanwhile does not wake us
   for (const Queue& queue : queues_) {
     if (!queue.empty()) next = std::min(next, queue.front().deadline);
   }
@@ -217,6 +242,23 @@ Time Driver::next_deadline(Time now) const {
 }
 
 void Driver::wait() {
+  std::vector<pollfd> descriptors{{.fd = wake_fd_, .events = POLLIN, .revents = 0}};
+  for (const auto& pipe : pipes_) {
+    const auto events = static_cast<short>(pipe->unsent() ? POLLIN | POLLOUT : POLLIN);
+    descriptors.push_back({.fd = pipe->socket(), .events = events, .revents = 0});
+  }
+  for (const auto& pipe : stuck_) descriptors.push_back({.fd = pipe->socket(), .events = POLLIN, .revents = 0});
+  if (!await_any(descriptors)) return;
+  if (descriptors.front().revents != 0) {
+    std::uint64_t count = 0;
+    (void)!read(wake_fd_, &count, sizeof(count));
+  }
+  read_pipes(std::span(descriptors).subspan(1));
+  if (!stuck_.empty()) read_stuck();
+}
+
+// Until something can be read or written, or it is time. False: nothing can.
+bool Driver::await_any(std::vector<pollfd>& descriptors) {
   const Time now = clock_.now();
   Millis time = std::max(next_deadline(now) - now, Millis{0});
   {
@@ -224,25 +266,16 @@ void Driver::wait() {
     sleeping_ = incoming_.empty() && dialed_.empty() && !closing_;
     if (!sleeping_) time = Millis{0};
   }
-  poll_pipes(static_cast<int>(time.count()));
+  const int ready = poll(descriptors.data(), descriptors.size(), static_cast<int>(time.count()));
+  const std::scoped_lock lock(mutex_);
+  sleeping_ = false;
+  return ready > 0;
 }
 
-void Driver::poll_pipes(int time_ms) {
-  std::vector<pollfd> descriptors{{.fd = wake_fd_, .events = POLLIN, .revents = 0}};
-  for (const auto& pipe : pipes_) {
-    const auto events = static_cast<short>(pipe->unsent() ? POLLIN | POLLOUT : POLLIN);
-    descriptors.push_back({.fd = pipe->socket(), .events = events, .revents = 0});
-  }
-  const std::size_t usable = descriptors.size();
-  for (const auto& pipe : stuck_) descriptors.push_back({.fd = pipe->socket(), .events = POLLIN, .revents = 0});
-  if (poll(descriptors.data(), descriptors.size(), time_ms) <= 0) return;
-  if (descriptors.front().revents != 0) {
-    std::uint64_t count = 0;
-    (void)!read(wake_fd_, &count, sizeof(count));
-  }
+void Driver::read_pipes(std::span<const pollfd> descriptors) {
   std::vector<Pipe*> ready;
-  for (std::size_t i = 1; i < usable; ++i) {
-    if (descriptors[i].revents != 0) ready.push_back(pipes_[i - 1].get());
+  for (std::size_t i = 0; i < pipes_.size(); ++i) {
+    if (descriptors[i].revents != 0) ready.push_back(pipes_[i].get());
   }
   std::vector<Ended> ended;
   for (Pipe* pipe : ready) {
@@ -250,7 +283,6 @@ void Driver::poll_pipes(int time_ms) {
     if (!alive) lose(pipe);
   }
   for (Ended& batch : ended) settle(std::move(batch));
-  if (!stuck_.empty()) read_stuck();
 }
 
 void Driver::settle(Ended ended) {

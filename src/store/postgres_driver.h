@@ -4,11 +4,11 @@
 //                                               ▲                                        │
 //                                               └── not settled, connection lost ────────┘
 //
-// A call that finds a connection idle goes at once; while all are busy, calls gather. Every call may be repeated, since
-// it carries its owner or its fence: a call whose answer was lost with its connection goes again over the next one, and
-// the row itself says what became of it. A call is answered within its time; after that nobody knows whether it was
-// applied. Nothing is ever cancelled on the server: a commit that waits for its standbys would then pass for one that
-// they have.
+// A call that finds a connection idle goes at once, and one that finds all of them idle goes from its own thread; while
+// all are busy, calls gather. Every call may be repeated, since it carries its owner or its fence: a call whose answer
+// was lost with its connection goes again over the next one, and the row itself says what became of it. A call is
+// answered within its time; after that nobody knows whether it was applied. Nothing is ever cancelled on the server: a
+// commit that waits for its standbys would then pass for one that they have.
 #pragma once
 
 #include <array>
@@ -18,9 +18,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/poll.h>
 
 #include "store/batch.h"
 #include "store/postgres_connection.h"
@@ -59,6 +62,8 @@ class Driver {
   Task<void> submit(Call& call);
 
  private:
+  [[nodiscard]] bool idle() const;
+  [[nodiscard]] bool send_here(Entry entry);
   void serve();
   void take_in();
   void deliver(Result<Link> link);
@@ -66,7 +71,8 @@ class Driver {
   std::unique_ptr<Statement> next_batch(std::size_t under_way);
   [[nodiscard]] bool lacks_company() const;
   void wait();
-  void poll_pipes(int time_ms);
+  [[nodiscard]] bool await_any(std::vector<pollfd>& descriptors);
+  void read_pipes(std::span<const pollfd> descriptors);
   [[nodiscard]] Time next_deadline(Time now) const;
   void settle(Ended ended);
   void lose(Pipe* pipe);
@@ -81,11 +87,12 @@ class Driver {
   const DriverOptions options_;
   const int wake_fd_;
 
-  // Of the driver's thread alone.
+  // Of the driver's thread; while it sleeps, of the one that holds the mutex.
   std::array<Queue, kinds> queues_;
   std::size_t next_kind_ = 0;
   std::vector<std::unique_ptr<Pipe>> pipes_;
   std::vector<std::unique_ptr<Pipe>> stuck_;  // given up, but the server still has them
+  Pipe* broken_ = nullptr;                    // found to be so by the thread of a call
   std::vector<Waiting> answered_;
   Time lost_at_;               // since when there is no connection
   std::optional<Error> down_;  // why there is none
@@ -93,7 +100,7 @@ class Driver {
   std::mutex mutex_;
   std::vector<Entry> incoming_;
   std::vector<Result<Link>> dialed_;
-  bool sleeping_ = false;
+  bool sleeping_ = false;  // the driver's thread waits for sockets, and touches nothing else
   bool closing_ = false;
 
   Dialer dialer_;

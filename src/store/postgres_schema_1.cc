@@ -105,9 +105,9 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 DECLARE
+  patience text := set_config('lock_timeout', patience_ms::text, true);  -- cheaper than PERFORM, which starts a plan
   n bigint;
 BEGIN
-  PERFORM set_config('lock_timeout', patience_ms::text, true);
   RETURN QUERY
     UPDATE semel.keys k
        SET state = CASE WHEN i.response IS NULL THEN 'unknown' ELSE 'done' END::semel.key_state,

@@ -20,6 +20,7 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 DECLARE
+  patience text := set_config('lock_timeout', patience_ms::text, true);  -- cheaper than PERFORM, which starts a plan
   t timestamptz;
   n bigint;
   wanted bigint := cardinality(ids);
@@ -27,7 +28,6 @@ BEGIN
   IF pg_is_in_recovery() THEN
     RAISE EXCEPTION 'this server is a replica' USING ERRCODE = 'read_only_sql_transaction';
   END IF;
-  PERFORM set_config('lock_timeout', patience_ms::text, true);
 
   -- The unique index is the judge of keys that nobody has.
   t := date_trunc('milliseconds', clock_timestamp());
