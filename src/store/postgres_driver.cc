@@ -172,7 +172,7 @@ void Driver::serve() {
 }
 
 void Driver::take_in() {
-  if (broken_ != nullptr) lose(std::exchange(broken_, nullptr));
+  if (broken_ != nullptr) lose(broken_);
   std::vector<Entry> calls;
   std::vector<Result<Link>> dialed;
   {
@@ -314,6 +314,7 @@ void Driver::settle(Ended ended) {
 
 // What was under way goes again over another connection, while there is time.
 void Driver::lose(Pipe* pipe) {
+  if (pipe == broken_) broken_ = nullptr;
   for (const auto& statement : pipe->give_up()) {
     for (Entry& entry : statement->take()) again(std::move(entry));
   }
