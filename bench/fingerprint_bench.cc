@@ -17,7 +17,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "core/canonical_json.h"
+#include "core/json/canonical.h"
 #include "core/sha256.h"
 #include <semel/fingerprint.h>
 
@@ -131,12 +131,12 @@ void per_byte(benchmark::State& state, const std::string& body) {
 }
 
 void sha256_of(benchmark::State& state, const std::string& body) {
-  for (auto _ : state) benchmark::DoNotOptimize(semel::sha256(body));
+  for (auto _ : state) benchmark::DoNotOptimize(semel::core::sha256(body));
   per_byte(state, body);
 }
 
 void canonical_of(benchmark::State& state, const std::string& body) {
-  for (auto _ : state) benchmark::DoNotOptimize(semel::canonical_json(body));
+  for (auto _ : state) benchmark::DoNotOptimize(semel::core::json::canonical_json(body));
   per_byte(state, body);
 }
 

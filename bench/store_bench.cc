@@ -34,8 +34,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "store/ledger.h"
-#include "store/rocks_ledger.h"
+#include "store/embedded/ledger.h"
+#include "store/embedded/rocks_ledger.h"
 #include <semel/store.h>
 #include <semel/stores.h>
 
@@ -179,10 +179,10 @@ Figures measure(Store& store, Keys& keys, const std::filesystem::path& path, std
 
 int fill(const std::filesystem::path& path, std::size_t count) {
   const std::unique_ptr<Clock> clock = make_system_clock();
-  const auto ledger = need(RocksLedger::open(*clock, {.path = path}));
+  const auto ledger = need(store::embedded::RocksLedger::open(*clock, {.path = path}));
   Keys keys(count);
   const SharedResponse response = typical_response(keys);
-  std::vector<Change> changes;
+  std::vector<store::embedded::Change> changes;
   for (std::size_t done = 0; done < count; done += changes.size()) {
     changes.clear();
     const Time now = ledger->clock().now();
@@ -217,7 +217,7 @@ double cpu_seconds_until_quiet() {
 // A store that has been in use for long has no debt from being filled.
 int settle(const std::filesystem::path& path) {
   const std::unique_ptr<Clock> clock = make_system_clock();
-  const auto ledger = need(RocksLedger::open(*clock, {.path = path}));
+  const auto ledger = need(store::embedded::RocksLedger::open(*clock, {.path = path}));
   (void)cpu_seconds_until_quiet();
   std::printf("{\"settled\": true}\n");
   return 0;

@@ -11,12 +11,12 @@
 #include <benchmark/benchmark.h>
 
 #include "core/check.h"
-#include "policy/authenticate.h"
-#include "policy/event.h"
-#include "policy/provider.h"
 #include "policy/request_view.h"
-#include "policy/secret.h"
-#include "policy/sign.h"
+#include "reading/secret.h"
+#include "webhook/authenticate.h"
+#include "webhook/event.h"
+#include "webhook/provider.h"
+#include "webhook/sign.h"
 #include <semel/clock.h>
 #include <semel/response.h>
 
@@ -26,37 +26,39 @@ using semel::Time;
 
 constexpr Time now{std::chrono::seconds(1'700'000'000)};
 
-semel::Provider provider_called(std::string_view name) {
-  for (const semel::ProviderFile& file : semel::builtin_providers()) {
-    if (file.name == name) return semel::parse_provider(file.text, file.name, file.name)->provider;
+semel::webhook::Provider provider_called(std::string_view name) {
+  for (const semel::webhook::ProviderFile& file : semel::webhook::builtin_providers()) {
+    if (file.name == name) return semel::webhook::parse_provider(file.text, file.name, file.name)->provider;
   }
-  semel::check(false, "the provider is compiled in");
+  semel::core::check(false, "the provider is compiled in");
   return {};
 }
 
 void verify_and_identify(benchmark::State& state, std::string_view name) {
-  const semel::Provider provider = provider_called(name);
+  const semel::webhook::Provider provider = provider_called(name);
   const std::string secret = "whsec_Z29sZGVuLXN0YW5kYXJkLXdlYmhvb2tzLTI0YitrZXk=";
-  const std::vector<semel::Secret> secrets{semel::Secret(secret)};
-  const semel::Lock lock = semel::make_lock(provider, secrets, "https://gw.example.com", std::nullopt);
+  const std::vector<semel::reading::Secret> secrets{semel::reading::Secret(secret)};
+  const semel::webhook::Lock lock =
+      semel::webhook::make_lock(provider, secrets, "https://gw.example.com", std::nullopt);
   const std::string body = R"({"id":"evt_1","type":"invoice.paid","created":1700000000,"data":{"object":{"id":"in_1",)"
                            R"("note":")" +
                            std::string(900, 'x') + "\"}}}";
-  const auto delivery = sign_delivery(provider, {.secret = secret, .id = "msg_1", .body = body, .now = now});
-  semel::check(delivery.has_value(), "the delivery is signed");
+  const auto delivery = webhook::sign_delivery(provider, {.secret = secret, .id = "msg_1", .body = body, .now = now});
+  semel::core::check(delivery.has_value(), "the delivery is signed");
   std::vector<semel::FieldView> fields;
   for (const semel::Field& field : delivery->fields) fields.push_back({.name = field.name, .value = field.value});
-  semel::RequestView request;
+  semel::policy::RequestView request;
   request.method = "POST";
   request.fields = fields;
   request.body = delivery->body;
-  semel::set_target(request, delivery->target);
+  semel::policy::set_target(request, delivery->target);
   for (auto _ : state) {
-    const auto authentic = authenticate(provider, lock, request, now);
-    semel::check(authentic.has_value(), "the delivery is authentic");
-    const auto identified = identify_event(provider, {.space = "webhook:/h", .key_from = nullptr}, true, request);
-    semel::check(std::holds_alternative<semel::Identity>(identified), "the event has a key");
-    benchmark::DoNotOptimize(describe_event(provider, request));
+    const auto authentic = webhook::authenticate(provider, lock, request, now);
+    semel::core::check(authentic.has_value(), "the delivery is authentic");
+    const auto identified =
+        webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr}, true, request);
+    semel::core::check(std::holds_alternative<semel::policy::Identity>(identified), "the event has a key");
+    benchmark::DoNotOptimize(webhook::describe_event(provider, request));
   }
 }
 BENCHMARK_CAPTURE(verify_and_identify, stripe, "stripe");

@@ -2,7 +2,7 @@
 find_package(CLI11 REQUIRED)
 
 function(semel_part name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+  semel_sources(sources ${name})
   add_library(semel_${name} STATIC ${sources})
   target_include_directories(semel_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(semel_${name} PUBLIC semel ${ARGN} PRIVATE semel_compile)
@@ -15,14 +15,16 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/http/parser.cc ${PROJECT_SOURCE_DIR}/src/http/fetch.cc PROPERTIES
     COMPILE_OPTIONS -ftrivial-auto-var-init=uninitialized SKIP_PRECOMPILE_HEADERS ON)
 endif()
-semel_part(gateway semel_http semel_guard fmt::fmt)
-target_compile_definitions(semel_gateway PRIVATE SEMEL_VERSION="${PROJECT_VERSION}")
+semel_part(telemetry semel_guard fmt::fmt)
+target_compile_definitions(semel_telemetry PRIVATE SEMEL_VERSION="${PROJECT_VERSION}")
+semel_part(gateway semel_http semel_guard semel_telemetry fmt::fmt)
+semel_part(admin semel_gateway)
 
 # The commands are a library too, so that tests can call what is behind them.
-file(GLOB cli_sources CONFIGURE_DEPENDS src/cli/*.cc)
+semel_sources(cli_sources cli cli/demo cli/hammer)
 list(FILTER cli_sources EXCLUDE REGEX "/(main|version)\\.cc$")
 add_library(semel_commands STATIC ${cli_sources})
-target_link_libraries(semel_commands PUBLIC semel_gateway semel_embedded semel_postgres Boost::json PRIVATE CLI11::CLI11 semel_compile)
+target_link_libraries(semel_commands PUBLIC semel_admin semel_embedded semel_postgres Boost::json PRIVATE CLI11::CLI11 semel_compile)
 target_precompile_headers(semel_commands PRIVATE cmake/precompiled.h)
 
 add_executable(semel_cli src/cli/main.cc src/cli/version.cc)

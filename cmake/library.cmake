@@ -28,18 +28,20 @@ function(semel_library name)
 endfunction()
 
 # Sources are found by folder, so adding a file needs no edit here. tools/tidy keeps the folders apart.
-file(GLOB store_sources CONFIGURE_DEPENDS src/store/*.cc)
-set(embedded_sources ${store_sources})
-list(FILTER embedded_sources INCLUDE REGEX
-  "/(rocks_[^/]*|embedded|engine_log|expiry_filter|record_buffer|wal_marker|identity_file|folder|disk_space|committer)\\.cc$")
-set(postgres_sources ${store_sources})
-list(FILTER postgres_sources INCLUDE REGEX "/postgres_[^/]*$")
-list(REMOVE_ITEM store_sources ${embedded_sources} ${postgres_sources})
+# semel_sources(VARIABLE FOLDER...): the sources that stand directly in these folders of src/.
+function(semel_sources variable)
+  set(found "")
+  foreach(folder ${ARGN})
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
+    list(APPEND found ${sources})
+  endforeach()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
 
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(libzstd REQUIRED IMPORTED_TARGET libzstd)
-file(GLOB semel_sources CONFIGURE_DEPENDS src/core/*.cc src/once/*.cc)
-semel_library(semel EXPORT semel SOURCES ${semel_sources} ${store_sources}
+semel_sources(sources core core/json runtime once store)
+semel_library(semel EXPORT semel SOURCES ${sources}
   PUBLIC Boost::headers Threads::Threads PRIVATE OpenSSL::Crypto PkgConfig::xxhash PkgConfig::libzstd)
 # Frames of coroutines go straight to the allocator (docs/adr/0009-allocator.md).
 target_compile_definitions(semel PUBLIC BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING)
@@ -49,14 +51,16 @@ endif()
 
 if(SEMEL_EMBEDDED)
   find_package(RocksDB 7.8 REQUIRED)
-  semel_library(semel_embedded EXPORT embedded SOURCES ${embedded_sources} PUBLIC semel
+  semel_sources(sources store/embedded)
+  semel_library(semel_embedded EXPORT embedded SOURCES ${sources} PUBLIC semel
     PRIVATE RocksDB::rocksdb-shared)
 endif()
 
 # Without it the target is empty, and whoever links it in this tree goes on.
 if(SEMEL_POSTGRES)
   pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq)
-  semel_library(semel_postgres EXPORT postgres SOURCES ${postgres_sources} PUBLIC semel PRIVATE PkgConfig::libpq)
+  semel_sources(sources store/postgres)
+  semel_library(semel_postgres EXPORT postgres SOURCES ${sources} PUBLIC semel PRIVATE PkgConfig::libpq)
   target_compile_definitions(semel_postgres INTERFACE SEMEL_HAS_POSTGRES)
 else()
   add_library(semel_postgres INTERFACE)
@@ -67,11 +71,11 @@ endif()
 if(SEMEL_GUARD)
   find_package(Boost 1.81 REQUIRED COMPONENTS json)
   find_package(fmt REQUIRED)
-  file(GLOB guard_sources CONFIGURE_DEPENDS src/policy/*.cc src/guard/*.cc)
+  semel_sources(sources reading policy webhook config guard)
   include(cmake/providers.cmake)
   set(builtin_providers ${PROJECT_BINARY_DIR}/builtin_providers.cc)
   semel_embed_providers(${builtin_providers})
-  semel_library(semel_guard EXPORT guard SOURCES ${guard_sources} ${builtin_providers} PUBLIC semel
+  semel_library(semel_guard EXPORT guard SOURCES ${sources} ${builtin_providers} PUBLIC semel
     PRIVATE fmt::fmt Boost::json)
 endif()
 

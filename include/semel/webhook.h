@@ -19,6 +19,10 @@
 
 namespace semel {
 
+namespace guard {
+class Endpoint;
+}
+
 // Made once for an endpoint; the clock must outlive it. Copies share what they know; any number of threads may use one.
 class WebhookVerifier {
  public:
@@ -48,12 +52,12 @@ class WebhookVerifier {
   // Code::invalid: not authentic (missing, malformed, stale or mismatch, in that word), or an event without an id.
   [[nodiscard]] Result<Event> verify(const HttpRequest& request) const;
 
-  class Impl;
-  explicit WebhookVerifier(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  [[nodiscard]] const Impl& impl() const { return *impl_; }
+  // For Guard.
+  explicit WebhookVerifier(std::shared_ptr<const guard::Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+  [[nodiscard]] const guard::Endpoint& endpoint() const { return *endpoint_; }
 
  private:
-  std::shared_ptr<const Impl> impl_;
+  std::shared_ptr<const guard::Endpoint> endpoint_;
 };
 
 // Both in one call, for where a delivery now and then is all there is: reads the provider's file each time.

@@ -9,12 +9,12 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/stores.h"
+#include "config/config.h"
 #include "gateway/tls_set.h"
-#include "policy/config.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::cli {
 namespace {
 
 int check_config(const std::string& path) {
@@ -24,18 +24,18 @@ int check_config(const std::string& path) {
     fmt::print(stderr, "{}: {}\n", path, missing);
     return 1;
   }
-  if (const Result<TlsSet> tls = load_tls(*config); !tls) {
+  if (const Result<gateway::TlsSet> tls = gateway::load_tls(*config); !tls) {
     fmt::print(stderr, "{}: {}\n", path, tls.error().detail);
     return 1;
   }
   fmt::print("{}: fine: {} upstream(s), {} webhook(s), {} route(s)\n", path, config->upstreams.size(),
              config->webhooks.size(), config->routes.size());
-  for (const Webhook& webhook : config->webhooks) {
-    fmt::print("  {} {} -> {}\n", webhook.provider, webhook.path.text, config->upstreams[webhook.upstream].name);
+  for (const webhook::Webhook& webhook : config->webhooks) {
+    fmt::print("  {} {} -> {}\n", webhook.provider, webhook.path.text, config->upstreams[webhook.target.upstream].name);
   }
-  for (const Route& route : config->routes) {
+  for (const policy::Route& route : config->routes) {
     fmt::print("  {} {} -> {}\n", fmt::format("{}", fmt::join(route.methods, ",")), route.path.text,
-               config->upstreams[route.upstream].name);
+               config->upstreams[route.target.upstream].name);
   }
   const std::unique_ptr<Clock> clock = make_system_clock();
   for (const std::string& concern : concerns(config->store, *clock)) {
@@ -46,11 +46,11 @@ int check_config(const std::string& path) {
 
 }  // namespace
 
-void add_check(CLI::App& app, Run& run) {
+void add_check(CLI::App& app, Command& run) {
   auto path = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("check", "Read a configuration and say everything that is wrong with it");
   command->add_option("file", *path, "Configuration file")->required();
   command->callback([path, &run] { run = [path] { return check_config(*path); }; });
 }
 
-}  // namespace semel
+}  // namespace semel::cli

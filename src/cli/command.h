@@ -8,21 +8,21 @@ namespace CLI {
 class App;
 }
 
-namespace semel {
+namespace semel::cli {
 
 // Returns the exit code: 0 fine, 1 the thing asked for did not hold or could not be done, 2 wrong usage.
-using Run = std::function<int()>;
+using Command = std::function<int()>;
 
-void add_serve(CLI::App& app, Run& run);
-void add_demo(CLI::App& app, Run& run);
-void add_hammer(CLI::App& app, Run& run);
-void add_providers(CLI::App& app, Run& run);
-void add_sign(CLI::App& app, Run& run);
-void add_check(CLI::App& app, Run& run);
-void add_migrate(CLI::App& app, Run& run);
-void add_version(CLI::App& app, Run& run);
+void add_serve(CLI::App& app, Command& run);
+void add_demo(CLI::App& app, Command& run);
+void add_hammer(CLI::App& app, Command& run);
+void add_providers(CLI::App& app, Command& run);
+void add_sign(CLI::App& app, Command& run);
+void add_check(CLI::App& app, Command& run);
+void add_migrate(CLI::App& app, Command& run);
+void add_version(CLI::App& app, Command& run);
 
 // The program, its version, and what built it.
 std::string version_text();
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -16,20 +16,20 @@
 #include "http/ticker.h"
 #include "http/upstream.h"
 #include "http/writer.h"
-#include "policy/address.h"
-#include "policy/sign.h"
+#include "reading/address.h"
+#include "webhook/sign.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/response.h>
 
-namespace semel {
+namespace semel::cli {
 namespace {
 
 constexpr Millis patience{60'000};
 constexpr std::size_t body_bytes_max = 1U << 20U;
 
-struct Run {
-  Run(const SignedDelivery& what, const DeliverOptions& how, Clock& clock)
+struct Sending {
+  Sending(const webhook::SignedDelivery& what, const DeliverOptions& how, Clock& clock)
       : delivery(what),
         left(how.times),
         ticker(clock, context.get_executor()),
@@ -38,13 +38,13 @@ struct Run {
                   .idle_max = how.parallel},
                  clock, context.get_executor(), ticker) {
     http::HeadWriter out = http::HeadWriter::request(head, delivery.method, delivery.target);
-    out.field("Host", host_field(how.url));
+    out.field("Host", reading::host_field(how.url));
     for (const Field& field : delivery.fields) out.field(field.name, field.value);
     out.length(delivery.body.size());
     out.end();
   }
 
-  const SignedDelivery& delivery;
+  const webhook::SignedDelivery& delivery;
   std::uint32_t left;
   std::uint32_t sending = 0;
   std::string head;
@@ -54,7 +54,7 @@ struct Run {
   http::Upstream upstream;
 };
 
-Task<std::uint16_t> send_one(Run* run) {
+Task<std::uint16_t> send_one(Sending* run) {
   http::Call call(run->upstream, patience);
   http::CallEnd end = co_await call.send(run->head, run->delivery.body);
   if (end == http::CallEnd::answered) end = co_await call.read_head();
@@ -67,7 +67,7 @@ Task<std::uint16_t> send_one(Run* run) {
 }
 
 // One of those that send at the same time; the last to end stops the loop.
-Task<void> send_in_turn(Run* run) {
+Task<void> send_in_turn(Sending* run) {
   while (run->left > 0) {
     --run->left;
     const std::uint16_t status = co_await send_one(run);
@@ -78,8 +78,9 @@ Task<void> send_in_turn(Run* run) {
 
 }  // namespace
 
-std::vector<std::uint16_t> deliver(const SignedDelivery& delivery, const DeliverOptions& options, Clock& clock) {
-  Run run(delivery, options, clock);
+std::vector<std::uint16_t> deliver(const webhook::SignedDelivery& delivery, const DeliverOptions& options,
+                                   Clock& clock) {
+  Sending run(delivery, options, clock);
   run.ticker.start();
   run.sending = std::min(options.parallel, options.times);
   for (std::uint32_t i = 0; i < run.sending; ++i) {
@@ -89,4 +90,4 @@ std::vector<std::uint16_t> deliver(const SignedDelivery& delivery, const Deliver
   return run.statuses;
 }
 
-}  // namespace semel
+}  // namespace semel::cli

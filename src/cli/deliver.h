@@ -4,19 +4,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "policy/address.h"
-#include "policy/sign.h"
+#include "reading/address.h"
+#include "webhook/sign.h"
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::cli {
 
 struct DeliverOptions {
-  Url url;  // its authority; the path is the delivery's
+  reading::Url url;  // its authority; the path is the delivery's
   std::uint32_t times = 1;
   std::uint32_t parallel = 1;
 };
 
 // The status of each answer, in the order in which they came; 0 where there was none.
-std::vector<std::uint16_t> deliver(const SignedDelivery& delivery, const DeliverOptions& options, Clock& clock);
+std::vector<std::uint16_t> deliver(const webhook::SignedDelivery& delivery, const DeliverOptions& options,
+                                   Clock& clock);
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -17,17 +17,17 @@
 #include <fmt/format.h>
 
 #include "cli/stores.h"
-#include "policy/config.h"
-#include "policy/issue.h"
-#include "policy/parse_config.h"
-#include "policy/provider.h"
-#include "policy/resolver.h"
+#include "config/config.h"
+#include "config/parse.h"
+#include "reading/issue.h"
+#include "reading/resolver.h"
+#include "webhook/provider.h"
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::cli {
 namespace {
 
-class SystemResolver : public Resolver {
+class SystemResolver : public reading::Resolver {
  public:
   [[nodiscard]] std::optional<std::string> environment(const std::string& name) const override {
     const char* value = std::getenv(name.c_str());
@@ -50,12 +50,12 @@ Result<std::string> read_file(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-std::optional<Provider> load_provider_file(const std::string& name, const std::string& folder) {
+std::optional<webhook::Provider> load_provider_file(const std::string& name, const std::string& folder) {
   std::string file = folder + "/" + name + ".toml";
   Result<std::string> text = folder.empty() ? fail(Code::invalid, {}) : read_file(file);
   if (!text) {
-    const auto files = builtin_providers();
-    const auto found = std::ranges::find(files, name, &ProviderFile::name);
+    const auto files = webhook::builtin_providers();
+    const auto found = std::ranges::find(files, name, &webhook::ProviderFile::name);
     if (found == files.end()) {
       fmt::print(stderr, "semel: there is no provider \"{}\"; `semel providers` lists them\n", name);
       return std::nullopt;
@@ -63,36 +63,37 @@ std::optional<Provider> load_provider_file(const std::string& name, const std::s
     file = name + ".toml";
     text = std::string(found->text);
   }
-  auto loaded = parse_provider(*text, name, file);
-  for (const Issue& issue : loaded ? loaded->warnings : loaded.error()) fmt::print(stderr, "{}\n", to_text(issue));
+  auto loaded = webhook::parse_provider(*text, name, file);
+  for (const reading::Issue& issue : loaded ? loaded->warnings : loaded.error())
+    fmt::print(stderr, "{}\n", reading::to_text(issue));
   if (!loaded) return std::nullopt;
   return std::move(loaded->provider);
 }
 
-std::shared_ptr<const Config> load_config(const std::string& path) {
+std::shared_ptr<const config::Config> load_config(const std::string& path) {
   const Result<std::string> text = read_file(path);
   if (!text) {
     fmt::print(stderr, "semel: cannot read {}: {}\n", path, text.error().detail);
     return nullptr;
   }
   const SystemResolver resolver;
-  auto loaded = parse_config(*text, path, resolver);
+  auto loaded = config::parse_config(*text, path, resolver);
   if (!loaded) {
-    for (const Issue& issue : loaded.error()) fmt::print(stderr, "{}\n", to_text(issue));
+    for (const reading::Issue& issue : loaded.error()) fmt::print(stderr, "{}\n", reading::to_text(issue));
     return nullptr;
   }
-  for (const Issue& warning : loaded->warnings) fmt::print(stderr, "{}\n", to_text(warning));
-  return std::make_shared<const Config>(std::move(loaded->config));
+  for (const reading::Issue& warning : loaded->warnings) fmt::print(stderr, "{}\n", reading::to_text(warning));
+  return std::make_shared<const config::Config>(std::move(loaded->config));
 }
 
-std::string unsupported(const Config& config) {
+std::string unsupported(const config::Config& config) {
   if (!has_store(config.store.kind)) {
     return "store.url: stores of this kind are not there in this version";
   }
-  for (const Webhook& webhook : config.webhooks) {
-    if (webhook.delivery == Delivery::inbox) return "webhook.delivery: the inbox is not there in this version";
+  for (const webhook::Webhook& webhook : config.webhooks) {
+    if (webhook.delivery == webhook::Delivery::inbox) return "webhook.delivery: the inbox is not there in this version";
   }
   return {};
 }
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -5,25 +5,25 @@
 #include <optional>
 #include <string>
 
-#include "policy/config.h"
-#include "policy/parse_config.h"
-#include "policy/provider.h"
+#include "config/config.h"
+#include "config/parse.h"
+#include "webhook/provider.h"
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::cli {
 
 // Reads and checks the file and prints what is wrong with it to standard error, every mistake at once. Nothing: it
 // cannot be used.
-std::shared_ptr<const Config> load_config(const std::string& path);
+std::shared_ptr<const config::Config> load_config(const std::string& path);
 
 // The whole file. The detail of an error says why it cannot be read.
 Result<std::string> read_file(const std::string& path);
 
 // A provider by name: from `folder`, unless that is empty, or compiled in. Nothing: there is none, or its file has
 // mistakes, which have been printed.
-std::optional<Provider> load_provider_file(const std::string& name, const std::string& folder);
+std::optional<webhook::Provider> load_provider_file(const std::string& name, const std::string& folder);
 
 // What this version cannot do yet although the configuration may ask for it; empty if there is nothing.
-std::string unsupported(const Config& config);
+std::string unsupported(const config::Config& config);
 
-}  // namespace semel
+}  // namespace semel::cli

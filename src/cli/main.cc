@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "policy/nearest.h"
+#include "reading/nearest.h"
 
 namespace {
 
@@ -34,7 +34,7 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0 || strange.empty()) return app.exit(error) == 0 ? 0 : 2;
   const std::vector<std::string> known = known_words(app);
   const std::vector<std::string_view> names(known.begin(), known.end());
-  const std::optional<std::string_view> meant = semel::nearest(strange.front(), names);
+  const std::optional<std::string_view> meant = semel::reading::nearest(strange.front(), names);
   const bool option = strange.front().starts_with('-');
   const char* const kind = option ? "option" : app.get_subcommands().empty() ? "command" : "argument";
   fmt::print(stderr, "semel: there is no {} '{}'{}\nRun with --help for more information.\n", kind, strange.front(),
@@ -48,16 +48,16 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what no
   CLI::App app("Semel makes any HTTP API safe to retry: however often a request arrives, its effect happens once.",
                "semel");
   app.require_subcommand(1);
-  app.set_version_flag("--version", semel::version_text());
-  semel::Run run;
-  semel::add_serve(app, run);
-  semel::add_demo(app, run);
-  semel::add_hammer(app, run);
-  semel::add_providers(app, run);
-  semel::add_sign(app, run);
-  semel::add_check(app, run);
-  semel::add_migrate(app, run);
-  semel::add_version(app, run);
+  app.set_version_flag("--version", semel::cli::version_text());
+  semel::cli::Command run;
+  semel::cli::add_serve(app, run);
+  semel::cli::add_demo(app, run);
+  semel::cli::add_hammer(app, run);
+  semel::cli::add_providers(app, run);
+  semel::cli::add_sign(app, run);
+  semel::cli::add_check(app, run);
+  semel::cli::add_migrate(app, run);
+  semel::cli::add_version(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -10,15 +10,15 @@
 #include "cli/command.h"
 #ifdef SEMEL_HAS_POSTGRES
 #include "cli/load.h"
-#include "policy/config.h"
-#include "policy/secret.h"
-#include "store/postgres_admin.h"
+#include "config/config.h"
+#include "reading/secret.h"
+#include "store/postgres/admin.h"
 #include <semel/clock.h>
 #include <semel/postgres.h>
 #include <semel/result.h>
 #endif
 
-namespace semel {
+namespace semel::cli {
 namespace {
 
 struct MigrateOptions {
@@ -44,25 +44,25 @@ int migrate_each(const std::vector<std::string>& urls) {
     }
   }
   if (status != 0) return status;
-  const Result<void> joined = join_postgres_shards(*clock, urls);
+  const Result<void> joined = store::postgres::join_postgres_shards(*clock, urls);
   if (!joined) fmt::print(stderr, "semel: {}\n", joined.error().detail);
   return joined ? 0 : 1;
 }
 
 int migrate(const MigrateOptions& options) {
   if (options.print_sql) {
-    fmt::print("{}", postgres_schema_sql());
+    fmt::print("{}", store::postgres::postgres_schema_sql());
     return 0;
   }
   if (!options.urls.empty()) return migrate_each(options.urls);
   const auto config = load_config(options.config);
   if (config == nullptr) return 1;
-  if (config->store.kind != StoreKind::postgres) {
+  if (config->store.kind != config::StoreKind::postgres) {
     fmt::print(stderr, "semel: store.url is not a PostgreSQL store; there is nothing to migrate\n");
     return 1;
   }
   std::vector<std::string> urls;
-  for (const Secret& url : config->store.urls) urls.push_back(url.reveal());
+  for (const reading::Secret& url : config->store.urls) urls.push_back(url.reveal());
   return migrate_each(urls);
 }
 
@@ -77,7 +77,7 @@ int migrate(const MigrateOptions&) {
 
 }  // namespace
 
-void add_migrate(CLI::App& app, Run& run) {
+void add_migrate(CLI::App& app, Command& run) {
   auto options = std::make_shared<MigrateOptions>();
   CLI::App* command = app.add_subcommand("migrate", "Create or upgrade the schema of a PostgreSQL store");
   CLI::Option* file =
@@ -91,4 +91,4 @@ void add_migrate(CLI::App& app, Run& run) {
   command->callback([options, &run] { run = [options] { return migrate(*options); }; });
 }
 
-}  // namespace semel
+}  // namespace semel::cli

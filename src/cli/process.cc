@@ -21,17 +21,17 @@
 #include "core/check.h"
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::cli {
 
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
-  check(getrandom(&seed, sizeof(seed), 0) == sizeof(seed), "the kernel gives random bytes");
+  core::check(getrandom(&seed, sizeof(seed), 0) == sizeof(seed), "the kernel gives random bytes");
   return seed;
 }
 
 std::size_t raise_file_limit() {
   rlimit limit{};
-  check(getrlimit(RLIMIT_NOFILE, &limit) == 0, "every process has a limit of files");
+  core::check(getrlimit(RLIMIT_NOFILE, &limit) == 0, "every process has a limit of files");
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -70,7 +70,7 @@ void keep_files_private() {
 
 void keep_memory_private() {
 #if !__has_feature(address_sanitizer)  // its search for leaks looks into this process
-  check(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "a process may close itself");
+  core::check(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "a process may close itself");
 #endif
 }
 
@@ -86,4 +86,4 @@ bool watched() {
   return isatty(STDERR_FILENO) == 1;
 }
 
-}  // namespace semel
+}  // namespace semel::cli

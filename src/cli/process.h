@@ -7,7 +7,7 @@
 
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::cli {
 
 // From the kernel; never the same twice.
 std::uint64_t random_seed();
@@ -31,4 +31,4 @@ std::string program_path();
 // Whether standard error goes to somebody who watches.
 bool watched();
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -9,15 +9,15 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "policy/provider.h"
-#include "policy/provider_table.h"
+#include "webhook/provider.h"
+#include "webhook/provider_table.h"
 
-namespace semel {
+namespace semel::cli {
 namespace {
 
 int show(std::string_view name) {
-  const auto files = builtin_providers();
-  const auto found = std::ranges::find(files, name, &ProviderFile::name);
+  const auto files = webhook::builtin_providers();
+  const auto found = std::ranges::find(files, name, &webhook::ProviderFile::name);
   if (found == files.end()) {
     fmt::print(stderr, "semel providers: there is no \"{}\"\n", name);
     return 1;
@@ -28,7 +28,7 @@ int show(std::string_view name) {
 
 }  // namespace
 
-void add_providers(CLI::App& app, Run& run) {
+void add_providers(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("providers", "List the webhook providers, or show the file of one");
   command->require_subcommand(0, 1);
   auto markdown = std::make_shared<bool>(false);
@@ -36,7 +36,7 @@ void add_providers(CLI::App& app, Run& run) {
   list->add_flag("--markdown", *markdown, "As docs/providers.md has it");
   list->callback([markdown, &run] {
     run = [markdown] {
-      fmt::print("{}", *markdown ? provider_markdown() : provider_list());
+      fmt::print("{}", *markdown ? webhook::provider_markdown() : webhook::provider_list());
       return 0;
     };
   });
@@ -47,11 +47,11 @@ void add_providers(CLI::App& app, Run& run) {
   command->callback([command, &run] {
     if (command->get_subcommands().empty()) {
       run = [] {
-        fmt::print("{}", provider_list());
+        fmt::print("{}", webhook::provider_list());
         return 0;
       };
     }
   });
 }
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -18,23 +18,23 @@
 #include "cli/process.h"
 #include "cli/signals.h"
 #include "cli/stores.h"
+#include "config/config.h"
 #include "gateway/gateway.h"
-#include "gateway/metrics.h"
-#include "gateway/request_log.h"
-#include "policy/address.h"
-#include "policy/config.h"
+#include "reading/address.h"
+#include "telemetry/metrics.h"
+#include "telemetry/request_log.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::cli {
 namespace {
 
 constexpr std::size_t files_of_our_own =
     128;  // the store's, the admin listener's, those of connections that are ending
 
 // Until every thread has ended; a second signal to stop ends them at once.
-void drain(Gateway& gateway) {
+void drain(gateway::Gateway& gateway) {
   gateway.drain();
   while (!gateway.ended()) {
     if (next_signal(std::chrono::milliseconds(50)) == Signal::stop) gateway.stop();
@@ -48,21 +48,21 @@ struct ServeOptions {
 
 int serve(const ServeOptions& options) {
   take_over_signals();
-  std::shared_ptr<const Config> config;
+  std::shared_ptr<const config::Config> config;
   if (options.upstream.empty()) {
     config = load_config(options.config);
     if (config == nullptr) return 1;
   } else {
-    auto simple = default_config(options.upstream);
+    auto simple = config::default_config(options.upstream);
     if (!simple) {
       fmt::print(stderr, "semel: --upstream: {}\n", simple.error().detail);
       return 2;
     }
-    config = std::make_shared<const Config>(*std::move(simple));
+    config = std::make_shared<const config::Config>(*std::move(simple));
   }
   ServeHooks hooks;
-  hooks.started = [&](const Gateway& gateway) {
-    fmt::print(stderr, "semel: listening on {}, admin on port {}\n", endpoint_text(config->server.listen),
+  hooks.started = [&](const gateway::Gateway& gateway) {
+    fmt::print(stderr, "semel: listening on {}, admin on port {}\n", reading::endpoint_text(config->server.listen),
                gateway.admin_port());
   };
   if (options.upstream.empty()) hooks.new_config = [&] { return load_config(options.config); };
@@ -70,7 +70,7 @@ int serve(const ServeOptions& options) {
 }
 
 // Clients must not take the files that upstreams, the store and the admin listener need. Most of them wait for nothing.
-std::shared_ptr<const Config> within(std::size_t files, const std::shared_ptr<const Config>& config) {
+std::shared_ptr<const config::Config> within(std::size_t files, const std::shared_ptr<const config::Config>& config) {
   const std::size_t room = files > 2 * files_of_our_own ? (files - files_of_our_own) / 5 * 3 : files_of_our_own / 2;
   if (config->limits.connections <= room) return config;
   const std::size_t most = config->limits.connections;
@@ -81,19 +81,19 @@ std::shared_ptr<const Config> within(std::size_t files, const std::shared_ptr<co
                "raise the limit of open files (ulimit -n, LimitNOFILE=)\n",
                most, files, room);
   }
-  auto lower = std::make_shared<Config>(*config);
+  auto lower = std::make_shared<config::Config>(*config);
   lower->limits.connections = static_cast<std::uint32_t>(room);
   return lower;
 }
 
 }  // namespace
 
-int run_gateway(const std::shared_ptr<const Config>& wanted, const ServeHooks& hooks) {
+int run_gateway(const std::shared_ptr<const config::Config>& wanted, const ServeHooks& hooks) {
   if (const std::string missing = unsupported(*wanted); !missing.empty()) {
     fmt::print(stderr, "semel: {}\n", missing);
     return 1;
   }
-  const std::shared_ptr<const Config> config = within(raise_file_limit(), wanted);
+  const std::shared_ptr<const config::Config> config = within(raise_file_limit(), wanted);
   if (const Result<void> dropped = drop_privileges(config->server.user); !dropped) {
     fmt::print(stderr, "semel: {}\n", dropped.error().detail);
     return 1;
@@ -101,15 +101,15 @@ int run_gateway(const std::shared_ptr<const Config>& wanted, const ServeHooks& h
   keep_files_private();
   keep_memory_private();
   const std::unique_ptr<Clock> clock = make_system_clock();
-  const auto store_metrics = std::make_shared<StoreMetrics>();
+  const auto store_metrics = std::make_shared<telemetry::StoreMetrics>();
   Result<std::unique_ptr<Store>> store = open_store(*config, *clock, store_metrics);
   if (!store) {
     fmt::print(stderr, "semel: the store cannot be opened: {}\n", store.error().detail);
     return 1;
   }
   for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
-  LogSink log(STDOUT_FILENO);
-  auto gateway = Gateway::start(config, *std::move(store), *clock, log, random_seed(), store_metrics);
+  telemetry::LogSink log(STDOUT_FILENO);
+  auto gateway = gateway::Gateway::start(config, *std::move(store), *clock, log, random_seed(), store_metrics);
   if (!gateway) {
     fmt::print(stderr, "semel: {}\n", gateway.error().detail);
     return 1;
@@ -119,7 +119,7 @@ int run_gateway(const std::shared_ptr<const Config>& wanted, const ServeHooks& h
     const Signal signal = next_signal(std::chrono::hours(1));
     if (signal == Signal::stop) break;
     if (signal != Signal::reload || !hooks.new_config) continue;
-    const std::shared_ptr<const Config> next = hooks.new_config();
+    const std::shared_ptr<const config::Config> next = hooks.new_config();
     if (next == nullptr || !unsupported(*next).empty()) {
       fmt::print(stderr, "semel: not reloaded: the configuration before stays in force\n");
       continue;
@@ -132,7 +132,7 @@ int run_gateway(const std::shared_ptr<const Config>& wanted, const ServeHooks& h
   return 0;
 }
 
-void add_serve(CLI::App& app, Run& run) {
+void add_serve(CLI::App& app, Command& run) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand("serve", "Run the gateway");
   CLI::Option* file =
@@ -144,4 +144,4 @@ void add_serve(CLI::App& app, Run& run) {
   command->callback([options, &run] { run = [options] { return serve(*options); }; });
 }
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -5,18 +5,18 @@
 #include <memory>
 #include <string>
 
+#include "config/config.h"
 #include "gateway/gateway.h"
-#include "policy/config.h"
 
-namespace semel {
+namespace semel::cli {
 
 struct ServeHooks {
-  std::function<void(const Gateway&)> started;                // when it listens
-  std::function<std::shared_ptr<const Config>()> new_config;  // on SIGHUP; nothing: keep the old one
-  std::function<void(Gateway&)> ended;                        // when the last request has been answered
+  std::function<void(const gateway::Gateway&)> started;               // when it listens
+  std::function<std::shared_ptr<const config::Config>()> new_config;  // on SIGHUP; nothing: keep the old one
+  std::function<void(gateway::Gateway&)> ended;                       // when the last request has been answered
 };
 
 // Call take_over_signals() first. Returns the exit code.
-int run_gateway(const std::shared_ptr<const Config>& config, const ServeHooks& hooks);
+int run_gateway(const std::shared_ptr<const config::Config>& config, const ServeHooks& hooks);
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -1,5 +1,5 @@
 // `semel sign`: a delivery as a provider would send it, printed or sent.
-#include "policy/sign.h"
+#include "webhook/sign.h"
 
 #include <algorithm>
 #include <chrono>
@@ -23,12 +23,12 @@
 #include "cli/deliver.h"
 #include "cli/load.h"
 #include "cli/process.h"
-#include "policy/address.h"
+#include "reading/address.h"
 #include <semel/clock.h>
 #include <semel/response.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::cli {
 namespace {
 
 struct SignArguments {
@@ -72,13 +72,13 @@ int complain(const std::string& what) {
   return 2;
 }
 
-void print(const SignedDelivery& delivery) {
+void print(const webhook::SignedDelivery& delivery) {
   fmt::print("{} {}\n", delivery.method, delivery.target);
   for (const Field& field : delivery.fields) fmt::print("{}: {}\n", field.name, field.value);
   fmt::print("\n{}", delivery.body);
 }
 
-int send(const SignedDelivery& delivery, const DeliverOptions& options, Clock& clock) {
+int send(const webhook::SignedDelivery& delivery, const DeliverOptions& options, Clock& clock) {
   raise_file_limit();
   std::map<std::uint16_t, std::uint32_t> counts;
   for (const std::uint16_t status : deliver(delivery, options, clock)) ++counts[status];
@@ -93,29 +93,29 @@ int sign(const SignArguments& given) {
   const auto provider = load_provider_file(given.provider, given.folder);
   if (!provider) return 2;
   const std::size_t query = std::min(given.url.find('?'), given.url.size());
-  const auto url = parse_url(given.url.substr(0, query));
+  const auto url = reading::parse_url(given.url.substr(0, query));
   if (!url) return complain("the URL: " + url.error().message);
   auto secret = read_secret_text(given.secret);
   if (!secret) return complain("the secret cannot be had");
   auto body = read_body(given);
   if (!body) return complain("the body cannot be read: " + body.error().detail);
   const std::unique_ptr<Clock> clock = make_system_clock();
-  SignOrder order{.secret = *std::move(secret),
-                  .id = given.id.empty() ? fmt::format("semel-{:016x}", random_seed()) : given.id,
-                  .public_url = given.public_url,
-                  .target = (url->path.empty() ? "/" : url->path) + given.url.substr(query),
-                  .content_type = given.content_type,
-                  .body = *std::move(body),
-                  .fields = {},
-                  .now = clock->now() - std::chrono::seconds(given.age_seconds)};
+  webhook::SignOrder order{.secret = *std::move(secret),
+                           .id = given.id.empty() ? fmt::format("semel-{:016x}", random_seed()) : given.id,
+                           .public_url = given.public_url,
+                           .target = (url->path.empty() ? "/" : url->path) + given.url.substr(query),
+                           .content_type = given.content_type,
+                           .body = *std::move(body),
+                           .fields = {},
+                           .now = clock->now() - std::chrono::seconds(given.age_seconds)};
   if (order.public_url.empty())
-    order.public_url = url_text({.secure = url->secure, .authority = url->authority, .path = {}});
+    order.public_url = reading::url_text({.secure = url->secure, .authority = url->authority, .path = {}});
   for (const std::string& header : given.headers) {
     const std::size_t colon = header.find(": ");
     if (colon == std::string::npos) return complain("a header is \"Name: value\"");
     order.fields.push_back({.name = header.substr(0, colon), .value = header.substr(colon + 2)});
   }
-  const Result<SignedDelivery> delivery = sign_delivery(*provider, order);
+  const Result<webhook::SignedDelivery> delivery = webhook::sign_delivery(*provider, order);
   if (!delivery) return complain(delivery.error().detail);
   if (given.send && url->secure) return complain("deliveries are sent with http:// only in this version");
   if (given.send) return send(*delivery, {.url = *url, .times = given.times, .parallel = given.parallel}, *clock);
@@ -125,7 +125,7 @@ int sign(const SignArguments& given) {
 
 }  // namespace
 
-void add_sign(CLI::App& app, Run& run) {
+void add_sign(CLI::App& app, Command& run) {
   auto given = std::make_shared<SignArguments>();
   CLI::App* command =
       app.add_subcommand("sign", "Make a delivery as a webhook provider would sign it; print or send it");
@@ -154,4 +154,4 @@ void add_sign(CLI::App& app, Run& run) {
   command->callback([given, &run] { run = [given] { return sign(*given); }; });
 }
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -6,7 +6,7 @@
 
 #include <signal.h>
 
-namespace semel {
+namespace semel::cli {
 namespace {
 
 sigset_t ours() {
@@ -38,4 +38,4 @@ Signal next_signal(std::chrono::milliseconds limit) {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::cli

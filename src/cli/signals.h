@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace semel {
+namespace semel::cli {
 
 enum class Signal : std::uint8_t { none, reload, stop };
 
@@ -14,4 +14,4 @@ void take_over_signals();
 // The next signal, or none when `limit` has passed.
 Signal next_signal(std::chrono::milliseconds limit);
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -5,23 +5,24 @@
 #include <string>
 #include <vector>
 
-#include "gateway/metrics.h"
-#include "policy/config.h"
+#include "config/config.h"
+#include "telemetry/metrics.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::cli {
 
 // Whether this build has stores of that kind.
-bool has_store(StoreKind kind);
+bool has_store(config::StoreKind kind);
 
 // `metrics` counts what the store tells of itself, if it is one that tells.
-Result<std::unique_ptr<Store>> open_store(const Config& config, Clock& clock, std::shared_ptr<StoreMetrics> metrics);
+Result<std::unique_ptr<Store>> open_store(const config::Config& config, Clock& clock,
+                                          std::shared_ptr<telemetry::StoreMetrics> metrics);
 
 // What an operator should know about a store: settings of a server by which it can lose what it acknowledged, or why it
 // cannot be asked; that keys are stored under plain hashes although there are encryption keys. One sentence each; never
 // holds an address.
-std::vector<std::string> concerns(const StoreConfig& store, Clock& clock);
+std::vector<std::string> concerns(const config::StoreConfig& store, Clock& clock);
 
-}  // namespace semel
+}  // namespace semel::cli

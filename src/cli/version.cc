@@ -6,13 +6,13 @@
 
 #include "cli/command.h"
 
-namespace semel {
+namespace semel::cli {
 
 std::string version_text() {
   return fmt::format("semel {} ({} {})", SEMEL_VERSION, SEMEL_COMPILER, SEMEL_BUILD_TYPE);
 }
 
-void add_version(CLI::App& app, Run& run) {
+void add_version(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand("version", "Print the version");
   command->callback([&run] {
     run = [] {
@@ -22,4 +22,4 @@ void add_version(CLI::App& app, Run& run) {
   });
 }
 
-}  // namespace semel
+}  // namespace semel::cli

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <source_location>
 
-namespace semel {
+namespace semel::core {
 
 inline void check(bool holds, const char* invariant, std::source_location where = std::source_location::current()) {
   if (holds) [[likely]]
@@ -14,4 +14,4 @@ inline void check(bool holds, const char* invariant, std::source_location where 
   std::abort();
 }
 
-}  // namespace semel
+}  // namespace semel::core

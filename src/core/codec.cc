@@ -26,7 +26,7 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "integers are stored as they lie in memory");
@@ -304,7 +304,7 @@ Result<SharedResponse> decode_response(std::string_view bytes) {
   return response;
 }
 
-std::optional<Glance> glance(std::string_view bytes) {
+std::optional<RecordOutline> outline(std::string_view bytes) {
   if (bytes.size() < expires_at_at + sizeof(std::int64_t) + checksum_bytes) return std::nullopt;
   Reader head(bytes);
   if (head.raw(magic.size()) != std::string_view(magic.data(), magic.size())) return std::nullopt;
@@ -312,7 +312,7 @@ std::optional<Glance> glance(std::string_view bytes) {
   const auto state = static_cast<Record::State>(bytes[state_at]);
   if (!known(state)) return std::nullopt;
   Reader expiry(bytes.substr(expires_at_at));
-  return Glance{.state = state, .expires_at = expiry.time()};
+  return RecordOutline{.state = state, .expires_at = expiry.time()};
 }
 
-}  // namespace semel
+}  // namespace semel::core

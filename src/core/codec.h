@@ -13,7 +13,7 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::core {
 
 std::string encode(const Record& record);
 
@@ -27,10 +27,10 @@ Result<SharedResponse> decode_response(std::string_view bytes);
 
 // What an expiry pass needs to know, read without decoding the rest or verifying the checksum. Nothing if the bytes are
 // not of a version known here. Only to be used where being wrong is harmless: a compaction filter with a margin.
-struct Glance {
+struct RecordOutline {
   Record::State state;
   Time expires_at;
 };
-std::optional<Glance> glance(std::string_view bytes);
+std::optional<RecordOutline> outline(std::string_view bytes);
 
-}  // namespace semel
+}  // namespace semel::core

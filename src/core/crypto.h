@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 
 enum class HmacHash : std::uint8_t { sha1, sha256, sha512 };
 
@@ -41,4 +41,4 @@ std::string aes_256_gcm_seal(const AesKey& key, const AesNonce& nonce, std::stri
 std::optional<std::string> aes_256_gcm_open(const AesKey& key, const AesNonce& nonce, std::string_view context,
                                             std::string_view sealed);
 
-}  // namespace semel
+}  // namespace semel::core

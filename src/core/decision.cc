@@ -13,7 +13,7 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr Millis retry_after_min{1'000};  // Retry-After counts whole seconds
@@ -86,4 +86,4 @@ Refused refused_by(const Error& error) {
           .detail = error.detail};
 }
 
-}  // namespace semel
+}  // namespace semel::core

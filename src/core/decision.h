@@ -26,7 +26,7 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::core {
 
 struct Run {
   Fence fence;
@@ -59,4 +59,4 @@ Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy
 // What a caller is told when the store could not say.
 Refused refused_by(const Error& error);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -10,8 +10,8 @@ namespace semel {
 
 std::string derived_key(const Key& key, std::string_view step) {
   const std::string_view id(reinterpret_cast<const char*>(key.id.data()), key.id.size());
-  const Digest digest = sha256_parts("semel derived key v1", {id, step});
-  return to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
+  const Digest digest = core::sha256_parts("semel derived key v1", {id, step});
+  return core::to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 }  // namespace semel

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 
 // Each test answers which of the bytes pass it, by their highest bits, and is exact about whether there is any.
 struct EightBytes {
@@ -52,4 +52,4 @@ bool any_byte(std::string_view text, Test test) {
   return (found | test(next)) != 0;
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::string_view hex_digits = "0123456789abcdef";
@@ -113,4 +113,4 @@ std::optional<std::string> from_base64(std::string_view text, Base64 alphabet) {
   return bytes;
 }
 
-}  // namespace semel
+}  // namespace semel::core

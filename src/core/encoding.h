@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 
 std::string to_hex(std::string_view bytes);                                         // lower case
 std::optional<std::string> from_hex(std::string_view text);                         // either case
@@ -17,4 +17,4 @@ enum class Base64 : std::uint8_t { standard, url };                             
 std::string to_base64(std::string_view bytes, Base64 alphabet = Base64::standard);  // padded, but for url
 std::optional<std::string> from_base64(std::string_view text, Base64 alphabet = Base64::standard);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/canonical_json.h"
+#include "core/json/canonical.h"
 #include "core/sha256.h"
 #include "core/utf8.h"
 #include <semel/fingerprint.h>
@@ -36,7 +36,7 @@ Result<std::vector<std::string>> path_of(std::string_view pointer) {
   };
   if (pointer.empty()) return fail(Code::invalid, "The JSON pointer \"\" would ignore the whole body.");
   if (pointer.front() != '/') return refuse("does not begin with `/`; write /name or /outer/inner.");
-  if (!is_utf8(pointer)) return fail(Code::invalid, "A JSON pointer is not UTF-8, so it can match nothing.");
+  if (!core::is_utf8(pointer)) return fail(Code::invalid, "A JSON pointer is not UTF-8, so it can match nothing.");
   std::vector<std::string> path;
   for (std::string_view rest = pointer; !rest.empty();) {
     rest.remove_prefix(1);
@@ -63,10 +63,10 @@ Result<IgnoreList> IgnoreList::parse(const std::vector<std::string>& pointers) {
 
 Fingerprint fingerprint(const Request& request, BodyForm form, const IgnoreList& ignore) {
   const auto digest = [&](std::string_view body_form, std::string_view body) {
-    return Fingerprint{sha256_parts("semel fingerprint v1", {request.method, request.target, body_form, body})};
+    return Fingerprint{core::sha256_parts("semel fingerprint v1", {request.method, request.target, body_form, body})};
   };
   if (form == BodyForm::json) {
-    if (const std::optional<std::string> canonical = canonical_json(request.body, ignore)) {
+    if (const std::optional<std::string> canonical = core::json::canonical_json(request.body, ignore)) {
       return digest("json", *canonical);
     }
   }

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace semel {
+namespace semel::core {
 
 template <class Signature>
 class FunctionRef;
@@ -30,4 +30,4 @@ class FunctionRef<Answer(Arguments...)> {
   Answer (*call_)(const void*, Arguments...);
 };
 
-}  // namespace semel
+}  // namespace semel::core

@@ -14,7 +14,7 @@
 #include "core/sha256.h"
 #include <semel/key.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr char version = 1;
@@ -110,4 +110,4 @@ Digest KeyNames::Mac::operator()(std::string_view message) const {
   return sha256(text.append(outer_).append(view(within)));
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -19,7 +19,7 @@
 #include "core/seal.h"
 #include <semel/key.h>
 
-namespace semel {
+namespace semel::core {
 
 using StoreIdentity = std::array<std::uint8_t, 32>;  // random
 
@@ -63,4 +63,4 @@ class KeyNames {
   Mac scopes_;
 };
 
-}  // namespace semel
+}  // namespace semel::core

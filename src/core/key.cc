@@ -93,8 +93,8 @@ Result<Key> make_key(std::string_view space, std::string_view scope, std::string
   if (text.empty()) return refuse("The key is empty.");
   if (text.size() > key_text_bytes_max) return refuse("The key is longer than 255 bytes.");
 
-  Key key{.id = sha256_parts("semel key v1", {space, scope, text}), .scope = {}, .space = std::string(space)};
-  const Digest scope_digest = sha256_parts("semel scope v1", {scope});
+  Key key{.id = core::sha256_parts("semel key v1", {space, scope, text}), .scope = {}, .space = std::string(space)};
+  const Digest scope_digest = core::sha256_parts("semel scope v1", {scope});
   std::copy_n(scope_digest.begin(), key.scope.size(), key.scope.begin());
   return key;
 }

@@ -10,7 +10,7 @@
 namespace semel {
 namespace {
 
-struct Row {
+struct Wording {
   ProblemType type;
   std::uint16_t status;
   Problem::Retry retry;
@@ -23,56 +23,68 @@ using enum ProblemType;
 
 // In the order of ProblemType: row() relies on it, and checks it.
 constexpr std::array rows{
-    Row{key_missing, 400, Problem::Retry::new_key, "key-missing", "Idempotency key missing",
+    Wording{
+        key_missing, 400, Problem::Retry::new_key, "key-missing", "Idempotency key missing",
         "This endpoint needs an idempotency key and the request has none; it did not run. Send it again with a fresh "
         "key, for example Idempotency-Key: \"8e03978e-40d5-43dd-bc93-6894a57f9324\", and reuse that key for every "
         "retry "
         "of the same operation."},
-    Row{key_invalid, 400, Problem::Retry::new_key, "key-invalid", "Idempotency key malformed",
-        "The idempotency key cannot be read; the request did not run. Send one key of 1 to 255 printable ASCII "
-        "characters, quoted or bare, on one line and without parameters."},
-    Row{scope_missing, 401, Problem::Retry::never, "scope-missing", "Caller not identified",
+    Wording{key_invalid, 400, Problem::Retry::new_key, "key-invalid", "Idempotency key malformed",
+            "The idempotency key cannot be read; the request did not run. Send one key of 1 to 255 printable ASCII "
+            "characters, quoted or bare, on one line and without parameters."},
+    Wording{
+        scope_missing, 401, Problem::Retry::never, "scope-missing", "Caller not identified",
         "Keys belong to a caller, and the part of the request that identifies the caller is missing; the request did "
         "not run. Authenticate, then send it again."},
-    Row{signature_invalid, 401, Problem::Retry::never, "signature-invalid", "Signature not valid",
-        "The signature is missing, wrong or too old; the request did not run and nothing was stored."},
-    Row{in_flight, 409, Problem::Retry::same_key, "in-flight", "Request with this key still running",
+    Wording{signature_invalid, 401, Problem::Retry::never, "signature-invalid", "Signature not valid",
+            "The signature is missing, wrong or too old; the request did not run and nothing was stored."},
+    Wording{
+        in_flight, 409, Problem::Retry::same_key, "in-flight", "Request with this key still running",
         "An earlier request with this key is still running. Wait as Retry-After says, then send the same request with "
         "the same key to get its answer."},
-    Row{outcome_unknown, 409, Problem::Retry::never, "outcome-unknown", "Outcome of this key unknown",
+    Wording{
+        outcome_unknown, 409, Problem::Retry::never, "outcome-unknown", "Outcome of this key unknown",
         "An earlier attempt with this key was cut off after it may have taken effect. It will not run again by itself: "
         "find out what happened before you act, and do not send it under a new key until you know."},
-    Row{body_too_large, 413, Problem::Retry::never, "body-too-large", "Body too large",
-        "The body is over the limit for requests that carry an idempotency key; the request did not run."},
-    Row{key_reused, 422, Problem::Retry::new_key, "key-reused", "Idempotency key reused with another request",
+    Wording{body_too_large, 413, Problem::Retry::never, "body-too-large", "Body too large",
+            "The body is over the limit for requests that carry an idempotency key; the request did not run."},
+    Wording{
+        key_reused, 422, Problem::Retry::new_key, "key-reused", "Idempotency key reused with another request",
         "This key belongs to a different request (method, target or body differ); this one did not run. Use a fresh "
         "key "
         "for a new operation; to repeat the earlier one, send it unchanged."},
-    Row{rate_limited, 429, Problem::Retry::same_key, "rate-limited", "Too many requests",
+    Wording{
+        rate_limited, 429, Problem::Retry::same_key, "rate-limited", "Too many requests",
         "Too many requests in a short time; this one did not run. Wait as Retry-After says, then send it again with "
         "the "
         "same key."},
-    Row{quota_exceeded, 429, Problem::Retry::same_key, "quota-exceeded", "Quota of keys used up",
+    Wording{
+        quota_exceeded, 429, Problem::Retry::same_key, "quota-exceeded", "Quota of keys used up",
         "This caller holds as many live keys as it may; the request did not run. Send it again with the same key when "
         "older keys have expired."},
-    Row{upstream_unreachable, 502, Problem::Retry::same_key, "upstream-unreachable", "Service not reached",
+    Wording{
+        upstream_unreachable, 502, Problem::Retry::same_key, "upstream-unreachable", "Service not reached",
         "The service behind this gateway could not be reached. Nothing was sent to it; send the request again with the "
         "same key."},
-    Row{store_unavailable, 503, Problem::Retry::same_key, "store-unavailable", "Keys cannot be recorded at the moment",
+    Wording{
+        store_unavailable, 503, Problem::Retry::same_key, "store-unavailable", "Keys cannot be recorded at the moment",
         "The store that remembers keys is not available, so the request did not run. Wait as Retry-After says, then "
         "send it again with the same key."},
-    Row{record_corrupt, 500, Problem::Retry::never, "record-corrupt", "Stored answer damaged",
+    Wording{
+        record_corrupt, 500, Problem::Retry::never, "record-corrupt", "Stored answer damaged",
         "What is stored under this key cannot be trusted, so it is neither replayed nor run again. The operator has to "
         "look at it."},
-    Row{no_route, 404, Problem::Retry::never, "no-route", "No such path", "No route of this gateway names this path."},
-    Row{misdirected, 421, Problem::Retry::never, "misdirected", "Not a name of this gateway",
+    Wording{no_route, 404, Problem::Retry::never, "no-route", "No such path",
+            "No route of this gateway names this path."},
+    Wording{
+        misdirected, 421, Problem::Retry::never, "misdirected", "Not a name of this gateway",
         "The request is for a host that this gateway does not answer for; it did not run. Look at the Host field, or "
         "at the host of the target."},
 };
 
-const Row& row(ProblemType type) {
+const Wording& row(ProblemType type) {
   const auto at = static_cast<std::size_t>(type);
-  check(at < rows.size() && rows.at(at).type == type, "every problem type has its row, in order");
+  core::check(at < rows.size() && rows.at(at).type == type, "every problem type has its row, in order");
   return rows.at(at);
 }
 
@@ -102,7 +114,7 @@ std::string_view Problem::name(Retry retry) {
     case Retry::new_key:
       return "new-key";
   }
-  check(false, "every retry advice has a name");
+  core::check(false, "every retry advice has a name");
   return {};
 }
 

@@ -8,7 +8,7 @@
 
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::core {
 
 enum class RsaHash : std::uint8_t { sha1, sha256 };
 
@@ -27,4 +27,4 @@ bool verify_es256(std::string_view x, std::string_view y, std::string_view messa
 // Of ISO 3309, as zip and PNG use it.
 std::uint32_t crc32(std::string_view bytes);
 
-}  // namespace semel
+}  // namespace semel::core

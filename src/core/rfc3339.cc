@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using std::chrono::seconds;
@@ -90,4 +90,4 @@ std::optional<ExactTime> parse_rfc3339(std::string_view text) {
   return ExactTime{.seconds = at.time_since_epoch().count(), .fraction = *fraction};
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 
 struct ExactTime {
   std::int64_t seconds = 0;   // since 1970
@@ -18,4 +18,4 @@ struct ExactTime {
 // Nothing if it is not such a text. The fraction is a part of `text`.
 std::optional<ExactTime> parse_rfc3339(std::string_view text);
 
-}  // namespace semel
+}  // namespace semel::core

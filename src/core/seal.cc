@@ -19,7 +19,7 @@
 #include <semel/response.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::uint16_t sealed_status = 0;
@@ -112,4 +112,4 @@ Result<SharedResponse> Seals::open(const Response& sealed, const Belonging& of) 
   return refused(known ? "it was altered, or belongs to another claim" : "no key of encryption_keys fits it");
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -22,7 +22,7 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::core {
 
 using Salt = std::array<std::uint8_t, 24>;  // random, and never used twice
 
@@ -53,4 +53,4 @@ class Seals {
   std::vector<Named> keys_;
 };
 
-}  // namespace semel
+}  // namespace semel::core

@@ -13,7 +13,7 @@
 #include "core/check.h"
 #include <semel/key.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 const EVP_MD* algorithm() {
@@ -85,4 +85,4 @@ Digest sha256_parts(std::string_view tag, std::initializer_list<std::string_view
   return hash.end();
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -14,7 +14,7 @@
 #include "core/check.h"
 #include "core/openssl.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using openssl::DigestContext;
@@ -27,22 +27,22 @@ int no_phrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*context*/
   return 0;
 }
 
-Pkey read_key(std::string_view text) {
+openssl::Pkey read_key(std::string_view text) {
   if (text.size() > INT_MAX) return nullptr;
-  const Memory memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  const openssl::Memory memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   check(memory != nullptr, "OpenSSL has memory");
-  return Pkey(PEM_read_bio_PrivateKey(memory.get(), nullptr, no_phrase, nullptr));
+  return openssl::Pkey(PEM_read_bio_PrivateKey(memory.get(), nullptr, no_phrase, nullptr));
 }
 
 }  // namespace
 
 std::optional<std::string> sign_with_private_key(std::string_view private_key, std::string_view message) {
-  const QuietRefusal quiet;
-  const Pkey key = read_key(private_key);
+  const openssl::QuietRefusal quiet;
+  const openssl::Pkey key = read_key(private_key);
   if (key == nullptr) return std::nullopt;
   const bool own_digest = EVP_PKEY_is_a(key.get(), "ED25519") == 1;
   if (!own_digest && EVP_PKEY_is_a(key.get(), "EC") != 1 && EVP_PKEY_is_a(key.get(), "RSA") != 1) return std::nullopt;
-  const DigestContext context(EVP_MD_CTX_new());
+  const openssl::DigestContext context(EVP_MD_CTX_new());
   check(context != nullptr, "OpenSSL has memory");
   const EVP_MD* const digest = own_digest ? nullptr : EVP_sha256();
   const auto* const bytes = reinterpret_cast<const unsigned char*>(message.data());
@@ -58,4 +58,4 @@ std::optional<std::string> sign_with_private_key(std::string_view private_key, s
   return signature;
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -12,7 +12,7 @@
 
 #include "core/rfc3339.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr std::size_t text_bytes_max = 1'000;
@@ -95,4 +95,4 @@ std::optional<std::string> stamp_of(std::string_view text, OrderForm form) {
   return std::string(text);
 }
 
-}  // namespace semel
+}  // namespace semel::core

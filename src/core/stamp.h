@@ -11,11 +11,11 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 
 enum class OrderForm : std::uint8_t { number, rfc3339, text };
 
 // Nothing if the text is empty, over 1,000 bytes, or not of that form.
 std::optional<std::string> stamp_of(std::string_view text, OrderForm form);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -7,7 +7,7 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 Result<void> check_span(Millis span, const char* name) {
@@ -31,4 +31,4 @@ Result<void> check_terms(const Terms& terms) {
   return fail(Code::invalid, "the stamp of an ordered claim has " + std::to_string(bytes) + " bytes");
 }
 
-}  // namespace semel
+}  // namespace semel::core

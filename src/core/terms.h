@@ -5,10 +5,10 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::core {
 
 // Code::invalid: zero, negative, or over span_max.
 Result<void> check_lease(Millis lease);
 Result<void> check_terms(const Terms& terms);
 
-}  // namespace semel
+}  // namespace semel::core

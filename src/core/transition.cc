@@ -17,7 +17,7 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 bool lapsed(const Record& record, Time now) {
@@ -166,4 +166,4 @@ std::optional<Record> step_reopen(const Record* stored, Time now) {
   return next;
 }
 
-}  // namespace semel
+}  // namespace semel::core

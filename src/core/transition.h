@@ -10,7 +10,7 @@
 #include <semel/key.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::core {
 
 // Whether the record counts as absent. A running claim does not expire under a holder whose lease is alive: otherwise a
 // second attempt could start beside it (G1).
@@ -43,4 +43,4 @@ HolderStep step_release(const Record* stored, Fence fence, Time now);
 // An operator lets an ended key run again: the record to store, or nothing if it is free or running.
 std::optional<Record> step_reopen(const Record* stored, Time now);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 unsigned byte_at(std::string_view text, std::size_t i) {
@@ -43,4 +43,4 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-}  // namespace semel
+}  // namespace semel::core

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <string_view>
 
-namespace semel {
+namespace semel::core {
 
 // The length in bytes of the well-formed character at the start of `text`, or 0 if there is none.
 std::size_t utf8_character_size(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
-}  // namespace semel
+}  // namespace semel::core

@@ -10,21 +10,22 @@
 #include <string_view>
 #include <vector>
 
+#include "config/config.h"
 #include "http/call.h"
 #include "http/head.h"
 #include "http/upstream.h"
-#include "policy/config.h"
+#include "policy/target.h"
 #include <semel/async.h>
 #include <semel/once.h>
 #include <semel/response.h>
 
-namespace semel {
+namespace semel::gateway {
 
 class Attempt {
  public:
-  Attempt(http::Upstream& upstream, const UpstreamConfig& settings, const Route& route,
+  Attempt(http::Upstream& upstream, const config::UpstreamConfig& settings, const policy::Target& target,
           std::string_view replayed_header)
-      : call_(upstream, settings.timeout), route_(route), replayed_header_(replayed_header) {}
+      : call_(upstream, settings.timeout), target_(target), replayed_header_(replayed_header) {}
 
   // `head` and `body` are the whole request; `body` must stay valid until the attempt has ended.
   Task<Outcome> run(std::string head, std::string_view body);
@@ -46,7 +47,7 @@ class Attempt {
   Task<bool> exchange(std::string head, std::string_view body);
 
   http::Call call_;
-  const Route& route_;
+  const policy::Target& target_;
   std::string_view replayed_header_;
   http::CallEnd end_ = http::CallEnd::not_reached;
   std::string body_;
@@ -54,4 +55,4 @@ class Attempt {
   bool bad_outcome_field_ = false;
 };
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -12,15 +12,15 @@
 #include <variant>
 #include <vector>
 
+#include "config/config.h"
 #include "gateway/attempt.h"
 #include "gateway/exchange.h"
-#include "gateway/metrics.h"
-#include "gateway/webhook_metrics.h"
-#include "policy/batch.h"
-#include "policy/config.h"
-#include "policy/event.h"
 #include "policy/identify.h"
 #include "policy/request_view.h"
+#include "telemetry/metrics.h"
+#include "telemetry/webhook_metrics.h"
+#include "webhook/event.h"
+#include "webhook/event_batch.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/once.h>
@@ -28,7 +28,7 @@
 #include <semel/response.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 constexpr Millis a_day{86'400'000};
@@ -36,8 +36,8 @@ constexpr Millis a_day{86'400'000};
 }  // namespace
 
 struct Exchange::BatchRun {
-  const Webhook* webhook;
-  Batch batch;
+  const webhook::Webhook* webhook;
+  webhook::EventBatch batch;
   std::vector<bool> fresh;  // by event: claimed by this delivery
   std::vector<Fence> fences{};
   Time expires_at{};
@@ -45,7 +45,7 @@ struct Exchange::BatchRun {
   std::size_t superseded = 0;
 
   // Events of one object that come together do not wait for each other.
-  [[nodiscard]] SharedOrder order_of(const Identity& identity) const {
+  [[nodiscard]] SharedOrder order_of(const policy::Identity& identity) const {
     if (identity.order == nullptr || fences.empty()) return identity.order;
     Order order = *identity.order;
     order.company = fences.front().owner;
@@ -53,15 +53,15 @@ struct Exchange::BatchRun {
   }
 };
 
-Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
-  RequestView first = request_;
+Task<void> Exchange::receive_batch(const webhook::Webhook* webhook, webhook::EventBatch batch) {
+  policy::RequestView first = request_;
   if (!batch.items.empty()) first.body = batch.items.front();
-  event_ = describe_event(webhook->rules, first);
-  guarded_by_ = &webhook->policy;
-  for (const Identity& identity : batch.identities) note_place(identity);
+  event_ = webhook::describe_event(webhook->rules, first);
+  guarded_by_ = &webhook->target.policy;
+  for (const policy::Identity& identity : batch.identities) note_place(identity);
   BatchRun run{.webhook = webhook, .batch = std::move(batch), .fresh = {}};
   run.fresh.resize(run.batch.identities.size(), false);
-  watch_store(webhook);
+  watch_store(&webhook->target);
   asked_ = services_.clock.stopwatch();
   Outcome outcome = co_await claim_rest(&run, 0);
   if (given_up_) {
@@ -71,11 +71,11 @@ Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
   client_.silence();
   const bool all_superseded = run.superseded > 0 && run.superseded == run.batch.identities.size();
   const std::size_t beside = all_superseded ? run.superseded - 1 : run.superseded;  // the delivery itself counts as one
-  plan_->counters_of(*webhook).by_end.at(static_cast<std::size_t>(EventEnd::out_of_order)).fetch_add(beside);
+  plan_->counters_of(*webhook).by_end.at(static_cast<std::size_t>(telemetry::EventEnd::out_of_order)).fetch_add(beside);
   if (run.refused) {
     detail_ = std::move(run.refused->detail);
     co_await refuse(run.refused->problem, run.refused->retry_after);
-    if (attempt_) note(Ending::unknown);
+    if (attempt_) note(telemetry::Ending::unknown);
     co_return;
   }
   if (attempt_) {
@@ -88,7 +88,7 @@ Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
     co_await tell_superseded();
     co_return;
   }
-  note(Ending::replayed);
+  note(telemetry::Ending::replayed);
   Response reply = acknowledges(200) ? *acknowledgement() : Response{};
   reply.fields.push_back({.name = config().reply.replayed_header, .value = "true"});
   co_await send(std::move(reply));
@@ -97,13 +97,13 @@ Task<void> Exchange::receive_batch(const Webhook* webhook, Batch batch) {
 // Claims the events from `at` on, and when there are no more of them hands on those that were free.
 Task<Outcome> Exchange::claim_rest(BatchRun* run, std::size_t at) {
   for (; at < run->batch.identities.size(); ++at) {
-    const Identity& identity = run->batch.identities[at];
+    const policy::Identity& identity = run->batch.identities[at];
     Action act = [this, run, at](Fence fence) {
       run->fresh[at] = true;
       run->fences.push_back(fence);
       return claim_rest(run, at + 1);
     };
-    Answer answer = co_await services_.once.run(identity.key, identity.fingerprint, run->webhook->policy,
+    Answer answer = co_await services_.once.run(identity.key, identity.fingerprint, run->webhook->target.policy,
                                                 std::move(act), Probe(), run->order_of(identity));
     if (auto* ran = std::get_if<Ran>(&answer)) {
       run->expires_at = ran->expires_at;
@@ -129,11 +129,11 @@ Task<Outcome> Exchange::attempt_batch(BatchRun* run) {
   }
   const bool whole = run->fresh.size() == run->batch.items.size();
   if (!whole || std::ranges::find(run->fresh, false) != run->fresh.end()) {
-    body_ = body_with(body_, run->batch.items, keep);
+    body_ = webhook::body_with(body_, run->batch.items, keep);
     request_.body = body_;
   }
   const auto newest = std::ranges::max_element(run->fences, {}, &Fence::number);
-  Outcome outcome = co_await attempt(run->webhook, *newest);
+  Outcome outcome = co_await attempt(&run->webhook->target, *newest);
   // Each event remembers that it is done; what the handler said of all of them is for this delivery only.
   if (outcome.verdict == Verdict::keep && !acknowledges(attempt_->answer().status())) {
     auto done = std::make_shared<Response>();
@@ -143,4 +143,4 @@ Task<Outcome> Exchange::attempt_batch(BatchRun* run) {
   co_return outcome;
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

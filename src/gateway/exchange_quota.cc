@@ -2,14 +2,14 @@
 #include <cstddef>
 #include <numeric>
 
+#include "config/config.h"
 #include "gateway/exchange.h"
 #include "gateway/quotas.h"
-#include "policy/config.h"
 #include <semel/clock.h>
 #include <semel/once.h>
 #include <semel/response.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 std::size_t stored_bytes(const Response& response) {
@@ -26,21 +26,21 @@ bool Exchange::over_quota() {
   return over_quota_.has_value();
 }
 
-bool Exchange::admit(const Route& route) {
+bool Exchange::admit(const policy::Target& target) {
   if (webhook_ != nullptr || !Quotas::wanted(config().limits)) return true;
   const Time now = services_.clock.now();
-  counted_until_ = now + route.policy.ttl;
-  over_quota_ = services_.quotas.admit(key_->scope, config().limits, now, counted_until_, route.policy.ttl);
+  counted_until_ = now + target.policy.ttl;
+  over_quota_ = services_.quotas.admit(key_->scope, config().limits, now, counted_until_, target.policy.ttl);
   return !over_quota_;
 }
 
-void Exchange::settle(const Route& route, const Outcome& outcome) {
+void Exchange::settle(const policy::Target& target, const Outcome& outcome) {
   if (counted_until_ == Time{}) return;
   if (outcome.verdict == Verdict::release) {
-    services_.quotas.give_back(key_->scope, counted_until_, route.policy.ttl);
+    services_.quotas.give_back(key_->scope, counted_until_, target.policy.ttl);
   } else if (outcome.verdict == Verdict::keep) {
-    services_.quotas.keep(key_->scope, counted_until_, route.policy.ttl, stored_bytes(*outcome.response));
+    services_.quotas.keep(key_->scope, counted_until_, target.policy.ttl, stored_bytes(*outcome.response));
   }
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

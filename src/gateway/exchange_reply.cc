@@ -13,32 +13,32 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include "config/config.h"
+#include "core/ascii.h"
 #include "gateway/attempt.h"
 #include "gateway/exchange.h"
-#include "gateway/histogram.h"
-#include "gateway/metrics.h"
-#include "gateway/observer.h"
 #include "gateway/relay.h"
 #include "gateway/sink.h"
 #include "http/call.h"
 #include "http/failure.h"
 #include "http/head.h"
 #include "http/writer.h"
-#include "once/pause.h"
-#include "policy/address.h"
-#include "policy/ascii.h"
-#include "policy/config.h"
 #include "policy/forward.h"
 #include "policy/identify.h"
 #include "policy/keep.h"
 #include "policy/reply.h"
+#include "reading/address.h"
+#include "runtime/pause.h"
+#include "telemetry/histogram.h"
+#include "telemetry/metrics.h"
+#include "telemetry/observer.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 constexpr Millis retry_after_unreached{1'000};
@@ -49,14 +49,14 @@ bool is_safe(std::string_view method) {
 }
 
 // Error: somebody has to look at it. Warning: somebody did not get what was asked for.
-LogLevel level_of(Ending ending, std::optional<ProblemType> problem, std::uint16_t status) {
-  if (ending == Ending::unknown || problem == ProblemType::outcome_unknown ||
+config::LogLevel level_of(telemetry::Ending ending, std::optional<ProblemType> problem, std::uint16_t status) {
+  if (ending == telemetry::Ending::unknown || problem == ProblemType::outcome_unknown ||
       problem == ProblemType::store_unavailable || problem == ProblemType::record_corrupt ||
       problem == ProblemType::upstream_unreachable) {
-    return LogLevel::error;
+    return config::LogLevel::error;
   }
-  const bool refused = ending == Ending::refused || ending == Ending::malformed || status >= 500;
-  return refused ? LogLevel::warning : LogLevel::info;
+  const bool refused = ending == telemetry::Ending::refused || ending == telemetry::Ending::malformed || status >= 500;
+  return refused ? config::LogLevel::warning : config::LogLevel::info;
 }
 
 http::CallEnd call_end(RelayEnd end) {
@@ -66,16 +66,17 @@ http::CallEnd call_end(RelayEnd end) {
 
 }  // namespace
 
-Task<void> Exchange::pass(const Route* route) {
-  note(Ending::passed);
+Task<void> Exchange::pass(const policy::Route* route) {
+  note(telemetry::Ending::passed);
   const std::string_view marker = config().reply.replayed_header;
   const auto write_answer = [marker](const http::Head& answer, http::HeadWriter& out) {
-    to_client(answer.fields(), marker, into(out));
+    policy::to_client(answer.fields(), marker, into(out));
   };
-  Relay relay(client_, *plan_->upstreams[route->upstream], config().upstreams[route->upstream].timeout, write_answer);
-  upgrades_ = client_.head().version() >= 11 && client_.body_read() && asks_for_websocket(request_);
+  Relay relay(client_, *plan_->upstreams[route->target.upstream], config().upstreams[route->target.upstream].timeout,
+              write_answer);
+  upgrades_ = client_.head().version() >= 11 && client_.body_read() && policy::asks_for_websocket(request_);
   if (upgrades_) relay.accept_websocket(config().limits.tunnel_timeout);
-  std::string head = head_for_upstream(*route, std::nullopt);
+  std::string head = head_for_upstream(route->target, std::nullopt);
   const Relay::Again again = is_safe(request_.method) ? Relay::Again::repeatable : Relay::Again::never;
   const RelayEnd end = co_await relay.run(std::move(head), again);
   if (end == RelayEnd::answered || end == RelayEnd::cut || end == RelayEnd::gone) co_return;
@@ -84,46 +85,46 @@ Task<void> Exchange::pass(const Route* route) {
     co_return;
   }
   if (end == RelayEnd::malformed || end == RelayEnd::slow_body) {
-    note(Ending::malformed);
+    note(telemetry::Ending::malformed);
     const bool bad = end == RelayEnd::malformed;
     const http::Failure why = bad ? http::Failure::malformed : http::Failure::timed_out;
     co_await refuse_body(why);
     co_return;
   }
-  if (end == RelayEnd::not_reached) detail_ = plan_->upstreams[route->upstream]->trouble();
+  if (end == RelayEnd::not_reached) detail_ = plan_->upstreams[route->target.upstream]->trouble();
   co_await tell_unreached(call_end(end), nullptr);
 }
 
 // A request whose body has been read already, but which has no key to guard it by.
-Task<void> Exchange::forward_unguarded(const Route* route, Ending ending) {
-  attempt_.emplace(*plan_->upstreams[route->upstream], config().upstreams[route->upstream], *route,
+Task<void> Exchange::forward_unguarded(const policy::Target* target, telemetry::Ending ending) {
+  attempt_.emplace(*plan_->upstreams[target->upstream], config().upstreams[target->upstream], *target,
                    config().reply.replayed_header);
-  Outcome outcome = co_await attempt_->run(head_for_upstream(*route, std::nullopt), body_);
+  Outcome outcome = co_await attempt_->run(head_for_upstream(*target, std::nullopt), body_);
   outcome.verdict = Verdict::release;  // nothing was promised, so nothing is kept
   Ran ran{.outcome = std::move(outcome), .fence = {}, .expires_at = {}};
   co_await tell_first(std::move(ran));
   if (attempt_->end() == http::CallEnd::answered) note(ending);
 }
 
-void Exchange::watch_store(const Route* route) {
+void Exchange::watch_store(const policy::Target* target) {
   Millis time = config().limits.store_timeout;
-  if (route->policy.in_flight == Policy::InFlight::wait)
-    time += route->policy.wait_max;  // for another request, not the store
-  client_.alarm(time, [this, route] {
-    given_up_ = std::make_shared<Pause>(services_.clock);
+  if (target->policy.in_flight == Policy::InFlight::wait)
+    time += target->policy.wait_max;  // for another request, not the store
+  client_.alarm(time, [this, target] {
+    given_up_ = std::make_shared<runtime::Pause>(services_.clock);
     // Later, not now: the ticker is going through its connections, and this may close some.
-    boost::asio::post(client_.executor(), [this, route] {
-      boost::asio::co_spawn(client_.executor(), give_store_up(this, route), boost::asio::detached);
+    boost::asio::post(client_.executor(), [this, target] {
+      boost::asio::co_spawn(client_.executor(), give_store_up(this, target), boost::asio::detached);
     });
   });
 }
 
 // Beside run_once(), which still waits for the store and comes to its end only after this has.
-Task<void> Exchange::give_store_up(Exchange* self, const Route* route) {
+Task<void> Exchange::give_store_up(Exchange* self, const policy::Target* target) {
   self->services_.metrics.store_errors.fetch_add(1, std::memory_order_relaxed);
   self->client_.close_after();
-  if (route->on_store_down == OnStoreDown::forward) {
-    co_await self->forward_unguarded(route, Ending::unkeyed);
+  if (target->on_store_down == policy::OnStoreDown::forward) {
+    co_await self->forward_unguarded(target, telemetry::Ending::unkeyed);
   } else {
     self->detail_ = "the store did not answer in time";
     co_await self->refuse(Problem::of(ProblemType::store_unavailable), retry_after_unreached);
@@ -132,31 +133,32 @@ Task<void> Exchange::give_store_up(Exchange* self, const Route* route) {
   self->given_up_->ring();
 }
 
-void Exchange::observe(const Route& route, const Identified& identified) {
-  RouteMetrics& metrics = plan_->metrics_of(route);
-  if (const auto* identity = std::get_if<Identity>(&identified)) {
+void Exchange::observe(const policy::Route& route, const policy::Identified& identified) {
+  telemetry::RouteMetrics& metrics = plan_->metrics_of(route);
+  if (const auto* identity = std::get_if<policy::Identity>(&identified)) {
     key_ = identity->key;
-    const Observer::Sight sight = services_.observer.look(identity->key, identity->fingerprint);
-    if (sight == Observer::Sight::same) metrics.would_replay.fetch_add(1, std::memory_order_relaxed);
-    if (sight == Observer::Sight::other) metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
-  } else if (std::holds_alternative<Refusal>(identified)) {
+    const telemetry::Observer::Sight sight = services_.observer.look(identity->key, identity->fingerprint);
+    if (sight == telemetry::Observer::Sight::same) metrics.would_replay.fetch_add(1, std::memory_order_relaxed);
+    if (sight == telemetry::Observer::Sight::other) metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
+  } else if (std::holds_alternative<policy::Refusal>(identified)) {
     metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
-std::string Exchange::head_for_upstream(const Route& route, std::optional<std::uint64_t> attempt) const {
-  const UpstreamConfig& upstream = config().upstreams[route.upstream];
-  const Hop hop{.scheme = client_.encrypted() ? "https" : "http",
-                .host = host_,
-                .version = client_.head().version() == 10 ? "1.0" : "1.1",
-                .via = config().server.name,
-                .forwarded = config().server.forwarded};
-  const std::string host = upstream.host == HostSource::client ? std::string(host_) : host_field(upstream.urls.front());
+std::string Exchange::head_for_upstream(const policy::Target& target, std::optional<std::uint64_t> attempt) const {
+  const config::UpstreamConfig& upstream = config().upstreams[target.upstream];
+  const policy::Hop hop{.scheme = client_.encrypted() ? "https" : "http",
+                        .host = host_,
+                        .version = client_.head().version() == 10 ? "1.0" : "1.1",
+                        .via = config().server.name,
+                        .forwarded = config().server.forwarded};
+  const std::string host =
+      upstream.host == config::HostSource::client ? std::string(host_) : reading::host_field(upstream.urls.front());
   std::string head;
   head.reserve(head_bytes_usual);
   http::HeadWriter out = http::HeadWriter::request(head, request_.method, request_.target);
-  to_upstream(request_, hop, host, attempt, into(out));
-  if (upgrades_) out.field("Connection", "Upgrade").field("Upgrade", websocket);
+  policy::to_upstream(request_, hop, host, attempt, into(out));
+  if (upgrades_) out.field("Connection", "Upgrade").field("Upgrade", policy::websocket);
   if (client_.body_read() && (!body_.empty() || client_.head().framing() != http::Framing::none)) {
     out.length(body_.size());
   } else if (client_.head().framing() == http::Framing::length) {
@@ -169,17 +171,18 @@ std::string Exchange::head_for_upstream(const Route& route, std::optional<std::u
 }
 
 // A probe carries what says who is asking, and nothing that describes a body.
-std::string Exchange::head_for_probe(const Route& route, std::string_view target) const {
+std::string Exchange::head_for_probe(const policy::Target& target, std::string_view asked) const {
   std::string head;
-  http::HeadWriter out = http::HeadWriter::request(head, "GET", target);
-  const UpstreamConfig& upstream = config().upstreams[route.upstream];
-  const Hop hop{.scheme = client_.encrypted() ? "https" : "http",
-                .host = host_,
-                .via = config().server.name,
-                .forwarded = config().server.forwarded};
-  const std::string host = upstream.host == HostSource::client ? std::string(host_) : host_field(upstream.urls.front());
-  to_upstream(request_, hop, host, std::nullopt, [&out](std::string_view name, std::string_view value) {
-    const std::string lower = to_lower(name);
+  http::HeadWriter out = http::HeadWriter::request(head, "GET", asked);
+  const config::UpstreamConfig& upstream = config().upstreams[target.upstream];
+  const policy::Hop hop{.scheme = client_.encrypted() ? "https" : "http",
+                        .host = host_,
+                        .via = config().server.name,
+                        .forwarded = config().server.forwarded};
+  const std::string host =
+      upstream.host == config::HostSource::client ? std::string(host_) : reading::host_field(upstream.urls.front());
+  policy::to_upstream(request_, hop, host, std::nullopt, [&out](std::string_view name, std::string_view value) {
+    const std::string lower = core::to_lower(name);
     // Of a body that the probe does not have, or that would make its answer another one than the request's.
     const bool out_of_place = lower.starts_with("content-") || lower.starts_with("if-") || lower == "range";
     if (!out_of_place) out.field(name, value);
@@ -195,7 +198,8 @@ Task<void> Exchange::tell_unreached(http::CallEnd end, const Policy* guarded_by)
   }
   const std::uint16_t status = end == http::CallEnd::timed_out ? 504 : 502;
   if (guarded_by == nullptr) {
-    Response reply = plain_reply(status, "The service behind this gateway took the request, but its answer was lost.");
+    Response reply =
+        policy::plain_reply(status, "The service behind this gateway took the request, but its answer was lost.");
     co_await send(std::move(reply));
     co_return;
   }
@@ -204,13 +208,13 @@ Task<void> Exchange::tell_unreached(http::CallEnd end, const Policy* guarded_by)
   if (guarded_by->on_unknown != Policy::OnUnknown::hold) lost.retry = Problem::Retry::same_key;
   const Millis wait = lost.retry == Problem::Retry::same_key ? retry_after_unreached : Millis{0};
   co_await refuse(lost, wait);
-  note(Ending::unknown);
+  note(telemetry::Ending::unknown);
 }
 
 Task<void> Exchange::refuse(Problem problem, Millis retry_after, std::string detail) {
-  note(Ending::refused);
+  note(telemetry::Ending::refused);
   problem_ = problem.type;
-  Response reply = problem_reply(problem, retry_after, config().reply, detail);
+  Response reply = policy::problem_reply(problem, retry_after, config().reply, detail);
   co_await send(std::move(reply));
 }
 
@@ -230,10 +234,10 @@ void Exchange::give_client_up(http::Failure why) {
 }
 
 void Exchange::write_log() const {
-  count(route_metrics_->by_ending, ending_);
-  if (problem_) count(route_metrics_->by_problem, *problem_);
+  telemetry::count(route_metrics_->by_ending, ending_);
+  if (problem_) telemetry::count(route_metrics_->by_problem, *problem_);
   if (webhook_ != nullptr) count_event();
-  const LogLevel level = level_of(ending_, problem_, client_.status_sent());
+  const config::LogLevel level = level_of(ending_, problem_, client_.status_sent());
   if (!config().log.takes(level)) return;
   services_.log.add({.at = services_.clock.now(),
                      .level = level,
@@ -253,4 +257,4 @@ void Exchange::write_log() const {
                      .object = event_.object});
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

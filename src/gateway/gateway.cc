@@ -14,15 +14,15 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
-#include "gateway/admin.h"
-#include "gateway/metrics.h"
-#include "gateway/request_log.h"
+#include "admin/admin.h"
+#include "config/config.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
 #include "http/ticker.h"
-#include "policy/address.h"
-#include "policy/config.h"
+#include "reading/address.h"
+#include "telemetry/metrics.h"
+#include "telemetry/request_log.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -30,22 +30,23 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 constexpr std::size_t sweep_limit = 1'000;  // records a step, so that a sweep never holds up the requests
 
 }  // namespace
 
-Gateway::Gateway(std::unique_ptr<Store> store, std::shared_ptr<const StoreMetrics> store_metrics, Clock& clock,
-                 std::uint64_t seed, std::size_t waiters_max)
+Gateway::Gateway(std::unique_ptr<Store> store, std::shared_ptr<const telemetry::StoreMetrics> store_metrics,
+                 Clock& clock, std::uint64_t seed, std::size_t waiters_max)
     : metrics_(std::move(store_metrics)),
       once_(*store, clock, seed, waiters_max, dynamic_cast<Endings*>(store.get())),
       store_(std::move(store)) {}
 
-Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Config>& config,
-                                                std::unique_ptr<Store> store, Clock& clock, LogSink& log,
-                                                std::uint64_t seed, std::shared_ptr<const StoreMetrics> store_metrics) {
+Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const config::Config>& config,
+                                                std::unique_ptr<Store> store, Clock& clock, telemetry::LogSink& log,
+                                                std::uint64_t seed,
+                                                std::shared_ptr<const telemetry::StoreMetrics> store_metrics) {
   Result<TlsSet> tls = load_tls(*config);
   if (!tls) return std::unexpected(tls.error());
   std::unique_ptr<Gateway> gateway(
@@ -63,7 +64,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Conf
                       .glance = dynamic_cast<Glance*>(gateway->store_.get())};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
-  Endpoint endpoint = config->server.listen;
+  reading::Endpoint endpoint = config->server.listen;
   for (std::size_t i = 0; i < threads; ++i) {
     auto worker = std::make_unique<Worker>(shared, config, *tls);
     // The first looks whether the address is free, or another gateway would get half of our requests.
@@ -77,7 +78,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const Conf
   gateway->port_ = endpoint.port;
   Worker& first = *gateway->workers_.front();
   if (config->admin.listen) {
-    gateway->admin_ = std::make_unique<Admin>(first, *gateway->store_, gateway->metrics_, config->admin.token);
+    gateway->admin_ = std::make_unique<admin::Admin>(first, *gateway->store_, gateway->metrics_, config->admin.token);
     const Result<std::uint16_t> port = gateway->admin_->listen(*config->admin.listen);
     if (!port) return std::unexpected(port.error());
     gateway->admin_port_ = *port;
@@ -93,7 +94,7 @@ Gateway::~Gateway() {
   wait();
 }
 
-Result<void> Gateway::reload(const std::shared_ptr<const Config>& config) {
+Result<void> Gateway::reload(const std::shared_ptr<const config::Config>& config) {
   const Result<TlsSet> tls = load_tls(*config);
   if (!tls) return std::unexpected(tls.error());
   for (const auto& worker : workers_) worker->reload(config, *tls);
@@ -132,4 +133,4 @@ Task<void> Gateway::sweep() {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -6,42 +6,42 @@
 #include <memory>
 #include <vector>
 
-#include "gateway/admin.h"
-#include "gateway/metrics.h"
-#include "gateway/observer.h"
+#include "admin/admin.h"
+#include "config/config.h"
 #include "gateway/quotas.h"
-#include "gateway/request_log.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
-#include "policy/config.h"
+#include "telemetry/metrics.h"
+#include "telemetry/observer.h"
+#include "telemetry/request_log.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/once.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::gateway {
 
 class Gateway {
  public:
   // `seed` must differ from process to process. Code::unavailable: an address cannot be had. Code::invalid: the file of
   // a certificate cannot be used.
-  static Result<std::unique_ptr<Gateway>> start(const std::shared_ptr<const Config>& config,
-                                                std::unique_ptr<Store> store, Clock& clock, LogSink& log,
+  static Result<std::unique_ptr<Gateway>> start(const std::shared_ptr<const config::Config>& config,
+                                                std::unique_ptr<Store> store, Clock& clock, telemetry::LogSink& log,
                                                 std::uint64_t seed,
-                                                std::shared_ptr<const StoreMetrics> store_metrics = nullptr);
+                                                std::shared_ptr<const telemetry::StoreMetrics> store_metrics = nullptr);
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] std::uint16_t admin_port() const { return admin_port_; }
-  [[nodiscard]] Metrics& metrics() { return metrics_; }
+  [[nodiscard]] telemetry::Metrics& metrics() { return metrics_; }
 
   // Requests that are under way keep the configuration they started with. Listeners, threads, store and limits stay as
   // they were at the start; certificates are read again. Code::invalid: one of their files cannot be used, and nothing
   // has changed.
-  Result<void> reload(const std::shared_ptr<const Config>& config);
+  Result<void> reload(const std::shared_ptr<const config::Config>& config);
   // No new connections; requests under way are finished.
   void drain();
   // At once. Keys that are running then stay so until their lease lapses.
@@ -51,20 +51,20 @@ class Gateway {
   [[nodiscard]] bool ended() const;
 
  private:
-  Gateway(std::unique_ptr<Store> store, std::shared_ptr<const StoreMetrics> store_metrics, Clock& clock,
+  Gateway(std::unique_ptr<Store> store, std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock,
           std::uint64_t seed, std::size_t waiters_max);
   Task<void> sweep();
 
-  Metrics metrics_;
-  Observer observer_;
+  telemetry::Metrics metrics_;
+  telemetry::Observer observer_;
   http::Gate gate_;
   Quotas quotas_;
   Once once_;                                     // outlives the calls that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
   std::unique_ptr<Store> store_;
-  std::unique_ptr<Admin> admin_;
+  std::unique_ptr<admin::Admin> admin_;
   std::uint16_t port_ = 0;
   std::uint16_t admin_port_ = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -8,11 +8,11 @@
 
 #include "http/failure.h"
 #include "http/fetch.h"
-#include "policy/fetched_keys.h"
+#include "webhook/fetched_keys.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 constexpr Millis kept_for{3'600'000};
@@ -28,7 +28,7 @@ std::optional<std::string_view> KeyCache::find(const std::string& name) const {
   return found->second.text;
 }
 
-bool KeyCache::may_fetch(const Wanted& wanted) {
+bool KeyCache::may_fetch(const webhook::Wanted& wanted) {
   const Time now = clock_.now();
   const auto found = documents_.find(wanted.kept_as());
   if (found != documents_.end() && now < found->second.fetched_at + minute) return false;
@@ -39,7 +39,7 @@ bool KeyCache::may_fetch(const Wanted& wanted) {
   return ++fetched_this_minute_ <= fetches_a_minute;
 }
 
-Task<bool> KeyCache::fetch(Wanted wanted) {
+Task<bool> KeyCache::fetch(webhook::Wanted wanted) {
   if (!may_fetch(wanted)) co_return false;
   http::FetchOrder order{.url = wanted.url, .body = wanted.body};
   http::Try<std::string> text = co_await http::fetch(std::move(order), &clock_, executor_);
@@ -49,4 +49,4 @@ Task<bool> KeyCache::fetch(Wanted wanted) {
   co_return true;
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -11,11 +11,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "policy/fetched_keys.h"
+#include "webhook/fetched_keys.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::gateway {
 
 class KeyCache {
  public:
@@ -25,7 +25,7 @@ class KeyCache {
   [[nodiscard]] std::optional<std::string_view> find(const std::string& name) const;
 
   // Whether there is a newer document now.
-  Task<bool> fetch(Wanted wanted);
+  Task<bool> fetch(webhook::Wanted wanted);
 
  private:
   struct Document {
@@ -33,7 +33,7 @@ class KeyCache {
     Time fetched_at;
   };
 
-  [[nodiscard]] bool may_fetch(const Wanted& wanted);
+  [[nodiscard]] bool may_fetch(const webhook::Wanted& wanted);
 
   Clock& clock_;
   Executor executor_;
@@ -42,4 +42,4 @@ class KeyCache {
   std::size_t fetched_this_minute_ = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::gateway

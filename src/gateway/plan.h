@@ -6,44 +6,49 @@
 #include <memory>
 #include <vector>
 
-#include "gateway/metrics.h"
+#include "config/config.h"
 #include "gateway/rate_limiter.h"
 #include "gateway/tls_set.h"
-#include "gateway/webhook_metrics.h"
 #include "http/ticker.h"
 #include "http/upstream.h"
-#include "policy/config.h"
+#include "telemetry/metrics.h"
+#include "telemetry/webhook_metrics.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::gateway {
 
 struct Plan {
-  std::shared_ptr<const Config> config;
+  std::shared_ptr<const config::Config> config;
   std::vector<std::unique_ptr<http::Upstream>> upstreams;  // as in the configuration
-  std::vector<RouteMetrics*> routes;                       // as in the configuration
+  std::vector<telemetry::RouteMetrics*> routes;            // as in the configuration
   struct WebhookCount {
-    RouteMetrics* as_route;
-    WebhookCounters* counters;
+    telemetry::RouteMetrics* as_route;
+    telemetry::WebhookCounters* counters;
     RateLimiter* limiter;
   };
   std::vector<WebhookCount> webhooks;  // as in the configuration
-  RouteMetrics* no_route = nullptr;
+  telemetry::RouteMetrics* no_route = nullptr;
 
-  [[nodiscard]] RouteMetrics& metrics_of(const Route& route) const {
+  [[nodiscard]] telemetry::RouteMetrics& metrics_of(const policy::Route& route) const {
     return *routes[static_cast<std::size_t>(&route - config->routes.data())];
   }
-  [[nodiscard]] RouteMetrics& metrics_of(const Webhook& webhook) const { return *count_of(webhook).as_route; }
-  [[nodiscard]] WebhookCounters& counters_of(const Webhook& webhook) const { return *count_of(webhook).counters; }
-  [[nodiscard]] RateLimiter& limiter_of(const Webhook& webhook) const { return *count_of(webhook).limiter; }
+  [[nodiscard]] telemetry::RouteMetrics& metrics_of(const webhook::Webhook& webhook) const {
+    return *count_of(webhook).as_route;
+  }
+  [[nodiscard]] telemetry::WebhookCounters& counters_of(const webhook::Webhook& webhook) const {
+    return *count_of(webhook).counters;
+  }
+  [[nodiscard]] RateLimiter& limiter_of(const webhook::Webhook& webhook) const { return *count_of(webhook).limiter; }
 
  private:
-  [[nodiscard]] const WebhookCount& count_of(const Webhook& webhook) const {
+  [[nodiscard]] const WebhookCount& count_of(const webhook::Webhook& webhook) const {
     return webhooks[static_cast<std::size_t>(&webhook - config->webhooks.data())];
   }
 };
 
-std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Config> config, Clock& clock, const Executor& executor,
-                                      http::Ticker& ticker, Metrics& metrics, const TlsSet& tls);
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<const config::Config> config, Clock& clock,
+                                      const Executor& executor, http::Ticker& ticker, telemetry::Metrics& metrics,
+                                      const TlsSet& tls);
 
-}  // namespace semel
+}  // namespace semel::gateway

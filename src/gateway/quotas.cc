@@ -7,13 +7,13 @@
 #include <mutex>
 #include <optional>
 
-#include "policy/config.h"
+#include "config/config.h"
 #include "policy/token_bucket.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/problem.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 constexpr std::size_t scopes_max = 16'384;  // of each shard; beyond it nobody new is counted
@@ -24,7 +24,8 @@ constexpr Millis retry_after_min{1'000};
 
 }  // namespace
 
-std::optional<Quotas::Refusal> Quotas::refusal_when_full(const Usage& usage, const LimitsConfig& limits, Time now) {
+std::optional<Quotas::Refusal> Quotas::refusal_when_full(const Usage& usage, const config::LimitsConfig& limits,
+                                                         Time now) {
   const bool full = (limits.keys_per_scope != 0 && usage.keys >= limits.keys_per_scope) ||
                     (limits.stored_bytes_per_scope != 0 && usage.bytes >= limits.stored_bytes_per_scope);
   if (!full) return std::nullopt;
@@ -32,7 +33,7 @@ std::optional<Quotas::Refusal> Quotas::refusal_when_full(const Usage& usage, con
   return Refusal{.problem = ProblemType::quota_exceeded, .retry_after = wait};
 }
 
-std::optional<Quotas::Refusal> Quotas::refusal(const ScopeDigest& scope, const LimitsConfig& limits, Time now) {
+std::optional<Quotas::Refusal> Quotas::refusal(const ScopeDigest& scope, const config::LimitsConfig& limits, Time now) {
   Shard& shard = shard_of(scope);
   const std::scoped_lock lock(shard.mutex);
   const auto found = shard.scopes.find(scope);
@@ -40,13 +41,13 @@ std::optional<Quotas::Refusal> Quotas::refusal(const ScopeDigest& scope, const L
   drop_expired(found->second, now);
   if (const auto full = refusal_when_full(found->second, limits, now)) return full;
   if (!limits.claims_per_scope) return std::nullopt;
-  TokenBucket claims = found->second.claims;
+  policy::TokenBucket claims = found->second.claims;
   const auto wait = claims.take(*limits.claims_per_scope, now);
   if (!wait) return std::nullopt;
   return Refusal{.problem = ProblemType::rate_limited, .retry_after = std::max(retry_after_min, *wait)};
 }
 
-std::optional<Quotas::Refusal> Quotas::admit(const ScopeDigest& scope, const LimitsConfig& limits, Time now,
+std::optional<Quotas::Refusal> Quotas::admit(const ScopeDigest& scope, const config::LimitsConfig& limits, Time now,
                                              Time expires_at, Millis ttl) {
   if (!wanted(limits)) return std::nullopt;
   Shard& shard = shard_of(scope);
@@ -106,7 +107,7 @@ Quotas::Slot& Quotas::slot_of(Usage& usage, Time expires_at, Millis ttl) {
 }
 
 // Forgets scopes of which nothing is left to know.
-void Quotas::make_room(Shard& shard, const LimitsConfig& limits, Time now) {
+void Quotas::make_room(Shard& shard, const config::LimitsConfig& limits, Time now) {
   shard.looked_at = now;
   for (auto at = shard.scopes.begin(); at != shard.scopes.end();) {
     Usage& usage = at->second;
@@ -116,4 +117,4 @@ void Quotas::make_room(Shard& shard, const LimitsConfig& limits, Time now) {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -14,13 +14,13 @@
 #include <optional>
 #include <vector>
 
-#include "policy/config.h"
+#include "config/config.h"
 #include "policy/token_bucket.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/problem.h>
 
-namespace semel {
+namespace semel::gateway {
 
 class Quotas {
  public:
@@ -30,14 +30,14 @@ class Quotas {
   };
 
   // Whether there is anything to count.
-  static bool wanted(const LimitsConfig& limits) {
+  static bool wanted(const config::LimitsConfig& limits) {
     return limits.keys_per_scope != 0 || limits.stored_bytes_per_scope != 0 || limits.claims_per_scope;
   }
 
   // Whether a new key of `scope` would be refused now. Counts nothing.
-  std::optional<Refusal> refusal(const ScopeDigest& scope, const LimitsConfig& limits, Time now);
+  std::optional<Refusal> refusal(const ScopeDigest& scope, const config::LimitsConfig& limits, Time now);
   // A new key of `scope` that will live until `expires_at`. Nothing: it may run, and counts. Otherwise it must not.
-  std::optional<Refusal> admit(const ScopeDigest& scope, const LimitsConfig& limits, Time now, Time expires_at,
+  std::optional<Refusal> admit(const ScopeDigest& scope, const config::LimitsConfig& limits, Time now, Time expires_at,
                                Millis ttl);
   // What admit() let in was released, with the same times: it counts no more.
   void give_back(const ScopeDigest& scope, Time expires_at, Millis ttl);
@@ -51,7 +51,7 @@ class Quotas {
     std::uint64_t bytes = 0;
   };
   struct Usage {
-    TokenBucket claims;
+    policy::TokenBucket claims;
     std::vector<Slot> slots;  // by end
     std::uint64_t keys = 0;   // of all slots
     std::uint64_t bytes = 0;
@@ -62,13 +62,13 @@ class Quotas {
     Time looked_at{};  // for scopes to forget
   };
 
-  static std::optional<Refusal> refusal_when_full(const Usage& usage, const LimitsConfig& limits, Time now);
+  static std::optional<Refusal> refusal_when_full(const Usage& usage, const config::LimitsConfig& limits, Time now);
   static void drop_expired(Usage& usage, Time now);
   static Slot& slot_of(Usage& usage, Time expires_at, Millis ttl);
-  static void make_room(Shard& shard, const LimitsConfig& limits, Time now);
+  static void make_room(Shard& shard, const config::LimitsConfig& limits, Time now);
   Shard& shard_of(const ScopeDigest& scope) { return shards_.at(scope.front() % shards_.size()); }
 
   std::array<Shard, 16> shards_;
 };
 
-}  // namespace semel
+}  // namespace semel::gateway

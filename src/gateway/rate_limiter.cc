@@ -7,18 +7,18 @@
 #include <string>
 #include <string_view>
 
-#include "policy/config.h"
-#include "policy/units.h"
+#include "config/config.h"
+#include "reading/units.h"
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 constexpr std::size_t addresses_max = 10'000;
 
 }  // namespace
 
-std::optional<Millis> RateLimiter::take(const Webhook& webhook, std::string_view address, Time now) {
+std::optional<Millis> RateLimiter::take(const webhook::Webhook& webhook, std::string_view address, Time now) {
   if (!webhook.rate_limit && !webhook.rate_limit_per_ip) return std::nullopt;
   const std::scoped_lock lock(mutex_);
   // An address that sends too much must not use up what there is for the others.
@@ -30,11 +30,11 @@ std::optional<Millis> RateLimiter::take(const Webhook& webhook, std::string_view
   return webhook.rate_limit ? all_.take(*webhook.rate_limit, now) : std::nullopt;
 }
 
-void RateLimiter::make_room(const Rate& rate, Time now) {
+void RateLimiter::make_room(const reading::Rate& rate, Time now) {
   for (auto at = by_address_.begin(); at != by_address_.end();) {
     at = at->second.is_full(rate, now) ? by_address_.erase(at) : std::next(at);
   }
   if (by_address_.size() >= addresses_max) by_address_.clear();  // the limit for all of them still holds
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -8,23 +8,23 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "policy/config.h"
+#include "config/config.h"
 #include "policy/token_bucket.h"
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::gateway {
 
 class RateLimiter {
  public:
   // Nothing: go on. Otherwise how long to wait.
-  std::optional<Millis> take(const Webhook& webhook, std::string_view address, Time now);
+  std::optional<Millis> take(const webhook::Webhook& webhook, std::string_view address, Time now);
 
  private:
-  void make_room(const Rate& rate, Time now);
+  void make_room(const reading::Rate& rate, Time now);
 
   std::mutex mutex_;
-  TokenBucket all_;
-  std::unordered_map<std::string, TokenBucket> by_address_;
+  policy::TokenBucket all_;
+  std::unordered_map<std::string, policy::TokenBucket> by_address_;
 };
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -14,6 +14,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "core/ascii.h"
 #include "http/call.h"
 #include "http/failure.h"
 #include "http/head.h"
@@ -21,12 +22,11 @@
 #include "http/tunnel.h"
 #include "http/upstream.h"
 #include "http/writer.h"
-#include "policy/ascii.h"
 #include "policy/forward.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 namespace asio = boost::asio;
@@ -155,9 +155,9 @@ Task<RelayEnd> Relay::exchange_both_ways() {
 
 Task<RelayEnd> Relay::carry_websocket() {
   const http::Head& answer = call_->head();
-  if (!equal_ignoring_case(answer.find("Upgrade").value_or(""), websocket)) co_return RelayEnd::lost;
+  if (!core::equal_ignoring_case(answer.find("Upgrade").value_or(""), policy::websocket)) co_return RelayEnd::lost;
   const auto fields = [&](http::HeadWriter& out) { write_answer_(answer, out); };
-  const http::Try<void> agreed = co_await client_.switch_protocol(websocket, fields);
+  const http::Try<void> agreed = co_await client_.switch_protocol(policy::websocket, fields);
   if (agreed) co_await http::tunnel(&client_.connection(), &call_->connection(), *silence_);
   co_return RelayEnd::answered;
 }
@@ -190,4 +190,4 @@ Task<RelayEnd> Relay::carry_answer() {
   co_return sent.error() == http::Failure::timed_out ? RelayEnd::not_taken : RelayEnd::answered;
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -15,7 +15,7 @@
 #include <semel/async.h>
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::gateway {
 
 enum class RelayEnd : std::uint8_t {
   answered,
@@ -57,4 +57,4 @@ class Relay {
   std::unique_ptr<http::Call> call_;
 };
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -10,7 +10,7 @@
 #include <semel/response.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 constexpr Millis trusted_for{30'000};
@@ -57,4 +57,4 @@ void ReplayCache::drop(Entries::iterator entry) {
   entries_.erase(entry);
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

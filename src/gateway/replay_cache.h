@@ -15,7 +15,7 @@
 #include <semel/response.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::gateway {
 
 class ReplayCache {
  public:
@@ -45,4 +45,4 @@ class ReplayCache {
   std::unordered_map<Key, Entries::iterator> by_key_;
 };
 
-}  // namespace semel
+}  // namespace semel::gateway

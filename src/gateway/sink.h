@@ -5,10 +5,10 @@
 
 #include "http/writer.h"
 
-namespace semel {
+namespace semel::gateway {
 
 inline auto into(http::HeadWriter& out) {
   return [&out](std::string_view name, std::string_view value) { out.field(name, value); };
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

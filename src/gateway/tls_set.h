@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
+#include "config/config.h"
 #include "http/tls.h"
-#include "policy/config.h"
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::gateway {
 
 struct TlsSet {
   std::shared_ptr<const http::TlsContext> server;  // nothing: plain HTTP
@@ -17,6 +17,6 @@ struct TlsSet {
 };
 
 // Code::invalid: a file cannot be used; the message names it and the option.
-Result<TlsSet> load_tls(const Config& config);
+Result<TlsSet> load_tls(const config::Config& config);
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -12,26 +12,26 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include "config/config.h"
 #include "gateway/exchange.h"
-#include "gateway/histogram.h"
-#include "gateway/metrics.h"
 #include "gateway/plan.h"
-#include "gateway/request_log.h"
 #include "gateway/tls_set.h"
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/transaction.h"
-#include "policy/address.h"
-#include "policy/config.h"
+#include "reading/address.h"
+#include "telemetry/histogram.h"
+#include "telemetry/metrics.h"
+#include "telemetry/request_log.h"
 #include <semel/async.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 namespace asio = boost::asio;
 
-http::SessionLimits limits_of(const LimitsConfig& limits) {
+http::SessionLimits limits_of(const config::LimitsConfig& limits) {
   return {.head = {.head_bytes = static_cast<std::uint32_t>(limits.header_bytes),
                    .target_bytes = limits.target_bytes,
                    .line_bytes = limits.header_line_bytes,
@@ -44,7 +44,7 @@ http::SessionLimits limits_of(const LimitsConfig& limits) {
 
 }  // namespace
 
-Worker::Worker(const Shared& shared, std::shared_ptr<const Config> config, const TlsSet& tls)
+Worker::Worker(const Shared& shared, std::shared_ptr<const config::Config> config, const TlsSet& tls)
     : shared_(shared),
       tls_(tls.server),
       ticker_(shared.clock, context_.get_executor()),
@@ -57,7 +57,7 @@ Worker::~Worker() {
   join();
 }
 
-Result<std::uint16_t> Worker::listen(const Endpoint& endpoint, http::Sharing sharing) {
+Result<std::uint16_t> Worker::listen(const reading::Endpoint& endpoint, http::Sharing sharing) {
   listener_.reset();
   auto listener =
       http::Listener::open(context_.get_executor(), ticker_, endpoint.host, endpoint.port, sharing, shared_.gate);
@@ -77,7 +77,7 @@ void Worker::start() {
   });
 }
 
-void Worker::reload(std::shared_ptr<const Config> config, TlsSet tls) {
+void Worker::reload(std::shared_ptr<const config::Config> config, TlsSet tls) {
   asio::post(context_, [this, config = std::move(config), tls = std::move(tls)]() mutable {
     plan_ = make_plan(std::move(config), shared_.clock, context_.get_executor(), ticker_, shared_.metrics, tls);
     listener_->set_tls(tls.server);
@@ -116,13 +116,13 @@ Task<void> Worker::handle(http::Transaction& transaction) {
 // Nothing of what came is believed, so nothing of it is in the line.
 void Worker::refused(std::uint16_t status) {
   if (status == 408) shared_.metrics.slow_clients.fetch_add(1, std::memory_order_relaxed);
-  count(plan_->no_route->by_ending, Ending::malformed);
-  LogEntry entry;
+  telemetry::count(plan_->no_route->by_ending, telemetry::Ending::malformed);
+  telemetry::LogEntry entry;
   entry.at = shared_.clock.now();
-  entry.level = LogLevel::warning;
-  entry.outcome = name(Ending::malformed);
+  entry.level = config::LogLevel::warning;
+  entry.outcome = name(telemetry::Ending::malformed);
   entry.status = status;
-  if (plan_->config->log.takes(LogLevel::warning)) log_.add(entry);
+  if (plan_->config->log.takes(config::LogLevel::warning)) log_.add(entry);
 }
 
 void Worker::turned_away() {
@@ -151,4 +151,4 @@ Task<void> Worker::keep_house() {
   context_.stop();
 }
 
-}  // namespace semel
+}  // namespace semel::gateway

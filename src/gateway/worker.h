@@ -9,54 +9,54 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "config/config.h"
 #include "gateway/exchange.h"
 #include "gateway/key_cache.h"
-#include "gateway/metrics.h"
-#include "gateway/observer.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
-#include "gateway/request_log.h"
 #include "gateway/tls_set.h"
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/ticker.h"
 #include "http/tls.h"
 #include "http/transaction.h"
-#include "policy/config.h"
+#include "telemetry/metrics.h"
+#include "telemetry/observer.h"
+#include "telemetry/request_log.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/glance.h>
 #include <semel/once.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::gateway {
 
 // What all threads share.
 struct Shared {
   Clock& clock;
   Once& once;
-  Metrics& metrics;
-  Observer& observer;
-  LogSink& log;
+  telemetry::Metrics& metrics;
+  telemetry::Observer& observer;
+  telemetry::LogSink& log;
   http::Gate& gate;
   Quotas& quotas;
   Glance* glance;  // the store's, if it has one
 };
 
-class Worker : public http::Handler {
+class Worker : public http::RequestHandler {
  public:
-  Worker(const Shared& shared, std::shared_ptr<const Config> config, const TlsSet& tls);
+  Worker(const Shared& shared, std::shared_ptr<const config::Config> config, const TlsSet& tls);
   ~Worker() override;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   // Takes the address, and gives back one that it took before. Code::unavailable: it cannot be had.
-  Result<std::uint16_t> listen(const Endpoint& endpoint, http::Sharing sharing);
+  Result<std::uint16_t> listen(const reading::Endpoint& endpoint, http::Sharing sharing);
   void start();
 
   // May be called from any thread.
-  void reload(std::shared_ptr<const Config> config, TlsSet tls);
+  void reload(std::shared_ptr<const config::Config> config, TlsSet tls);
   void drain();
   void stop();
   void join();
@@ -80,7 +80,7 @@ class Worker : public http::Handler {
   // Sockets are touched by this thread only, so the reactor needs no locks; posting from other threads is safe.
   boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   http::Ticker ticker_;
-  RequestLog log_;
+  telemetry::RequestLog log_;
   ReplayCache replays_;
   KeyCache keys_;
   std::shared_ptr<const Plan> plan_;
@@ -90,4 +90,4 @@ class Worker : public http::Handler {
   std::thread thread_;
 };
 
-}  // namespace semel
+}  // namespace semel::gateway

@@ -9,20 +9,20 @@
 #include <variant>
 #include <vector>
 
+#include "config/config.h"
+#include "config/match.h"
 #include "core/field_view.h"
 #include "guard/verifier.h"
-#include "policy/authenticate.h"
-#include "policy/config.h"
-#include "policy/event.h"
 #include "policy/expression.h"
-#include "policy/fetched_keys.h"
-#include "policy/handshake.h"
 #include "policy/identify.h"
 #include "policy/keep.h"
 #include "policy/pattern.h"
 #include "policy/reply.h"
 #include "policy/request_view.h"
-#include "policy/route.h"
+#include "webhook/authenticate.h"
+#include "webhook/event.h"
+#include "webhook/fetched_keys.h"
+#include "webhook/handshake.h"
 #include <semel/async.h>
 #include <semel/blocking_once.h>
 #include <semel/clock.h>
@@ -43,7 +43,7 @@ namespace {
 // Straight to the handler: nothing is promised, nothing is kept.
 struct Pass {};
 
-using Look = std::variant<Identity, Pass, Response>;
+using Look = std::variant<policy::Identity, Pass, Response>;
 
 std::vector<FieldView> views_of(const std::vector<Field>& fields) {
   std::vector<FieldView> views;
@@ -53,11 +53,11 @@ std::vector<FieldView> views_of(const std::vector<Field>& fields) {
 }
 
 Response failed_handler() {
-  return plain_reply(500, "The handler of this request failed.");
+  return policy::plain_reply(500, "The handler of this request failed.");
 }
 
-Result<Expression> parsed(const char* name, const std::string& text) {
-  auto expression = parse_expression(text);
+Result<policy::Expression> parsed(const char* name, const std::string& text) {
+  auto expression = policy::parse_expression(text);
   if (!expression) return fail(Code::invalid, std::string(name) + ": " + expression.error().message);
   return *std::move(expression);
 }
@@ -66,12 +66,12 @@ Result<Expression> parsed(const char* name, const std::string& text) {
 
 class Guard::Impl {
  public:
-  Route route;
-  ReplyConfig reply;
+  policy::Route route;
+  policy::ReplyConfig reply;
   std::size_t body_bytes_max = 0;
   std::optional<WebhookVerifier> webhook;
 
-  [[nodiscard]] Look look(const RequestView& request) const;
+  [[nodiscard]] Look look(const policy::RequestView& request) const;
   [[nodiscard]] Outcome judge(const Response& said) const;
   [[nodiscard]] Response tell(Answer answer, std::optional<Response> said) const;
   [[nodiscard]] Response pass_on(Response said) const;
@@ -82,63 +82,63 @@ class Guard::Impl {
  private:
   // The action of once(). `said` outlives it: the first caller gets all that the handler said.
   static Task<Outcome> attempt(const Impl* rules, Handler* handler, std::optional<Response>* said, Fence fence);
-  [[nodiscard]] Look look_at_event(const RequestView& request) const;
+  [[nodiscard]] Look look_at_event(const policy::RequestView& request) const;
   [[nodiscard]] Response refuse(ProblemType type, const std::string& detail = {}) const {
-    return problem_reply(Problem::of(type), Millis{0}, reply, detail);
+    return policy::problem_reply(Problem::of(type), Millis{0}, reply, detail);
   }
 };
 
-Look Guard::Impl::look(const RequestView& request) const {
+Look Guard::Impl::look(const policy::RequestView& request) const {
   if (webhook) return look_at_event(request);
   if (route.key == KeyMode::off) return Pass{};
-  if (!lists(route, request.method)) {
-    if (misspelled(route, request.method)) return plain_reply(400, misspelled_detail);
+  if (!config::lists(route, request.method)) {
+    if (config::misspelled(route, request.method)) return policy::plain_reply(400, config::misspelled_detail);
     return Pass{};
   }
-  if (const auto why = doubtful_path(request.path)) {
-    return plain_reply(400, "The path holds " + std::string(*why) + ", which programs read in different ways.");
+  if (const auto why = policy::doubtful_path(request.path)) {
+    return policy::plain_reply(400, "The path holds " + std::string(*why) + ", which programs read in different ways.");
   }
-  Keyed keyed = find_key(route, request);
-  if (const auto* refusal = std::get_if<Refusal>(&keyed)) {
-    return problem_reply(refusal->problem, Millis{0}, reply, refusal->detail);
+  policy::Keyed keyed = policy::find_key(route, request);
+  if (const auto* refusal = std::get_if<policy::Refusal>(&keyed)) {
+    return policy::problem_reply(refusal->problem, Millis{0}, reply, refusal->detail);
   }
-  if (std::holds_alternative<Keyless>(keyed)) return Pass{};
+  if (std::holds_alternative<policy::Keyless>(keyed)) return Pass{};
   if (request.body.size() > body_bytes_max) return refuse(ProblemType::body_too_large);
-  return std::get<Identity>(identify(route, request, std::move(keyed)));
+  return std::get<policy::Identity>(policy::identify(route, request, std::move(keyed)));
 }
 
-Look Guard::Impl::look_at_event(const RequestView& request) const {
-  const WebhookVerifier::Impl& endpoint = webhook->impl();
+Look Guard::Impl::look_at_event(const policy::RequestView& request) const {
+  const guard::Endpoint& endpoint = webhook->endpoint();
   if (request.body.size() > body_bytes_max) return refuse(ProblemType::body_too_large);
-  const auto shake = [&](Stage stage) {
-    return answer_handshake(endpoint.provider, endpoint.lock, endpoint.verify_token, request, stage);
+  const auto shake = [&](webhook::Stage stage) {
+    return webhook::answer_handshake(endpoint.provider, endpoint.lock, endpoint.verify_token, request, stage);
   };
-  if (auto hello = shake(Stage::before_signature)) return std::move(hello->response);
-  const Judged judged = endpoint.judge(request);
-  const auto* authentic = std::get_if<Authentic>(&judged);
+  if (auto hello = shake(webhook::Stage::before_signature)) return std::move(hello->response);
+  const webhook::Judged judged = endpoint.judge(request);
+  const auto* authentic = std::get_if<webhook::Authentic>(&judged);
   if (authentic == nullptr) return refuse(ProblemType::signature_invalid);
-  if (auto hello = shake(Stage::after_signature)) return std::move(hello->response);
-  Identified identified = endpoint.identify(request, *authentic);
-  if (auto* identity = std::get_if<Identity>(&identified)) return std::move(*identity);
-  if (const auto* refusal = std::get_if<Refusal>(&identified)) {
-    return problem_reply(refusal->problem, Millis{0}, reply, refusal->detail);
+  if (auto hello = shake(webhook::Stage::after_signature)) return std::move(hello->response);
+  policy::Identified identified = endpoint.identify(request, *authentic);
+  if (auto* identity = std::get_if<policy::Identity>(&identified)) return std::move(*identity);
+  if (const auto* refusal = std::get_if<policy::Refusal>(&identified)) {
+    return policy::problem_reply(refusal->problem, Millis{0}, reply, refusal->detail);
   }
   return Pass{};
 }
 
 Outcome Guard::Impl::judge(const Response& said) const {
   const std::vector<FieldView> fields = views_of(said.fields);
-  const Judgement judgement = semel::judge(said.status, fields, route.keep);
+  const policy::Judgement judgement = semel::policy::judge(said.status, fields, route.target.keep);
   auto response = std::make_shared<Response>();
   response->status = said.status;
   const bool success = said.status >= 200 && said.status < 300;
-  if (judgement.verdict == Verdict::keep && success && webhook && webhook->impl().provider.ack) {
-    *response = acknowledgement_reply(*webhook->impl().provider.ack);
+  if (judgement.verdict == Verdict::keep && success && webhook && webhook->endpoint().provider.ack) {
+    *response = webhook::acknowledgement_reply(*webhook->endpoint().provider.ack);
   } else if (judgement.verdict == Verdict::keep) {
-    const KeepTerms terms{.store_body_max = route.store_body_max,
-                          .replay_fields = route.replay_fields,
-                          .replayed_header = reply.replayed_header};
-    *response = to_keep(said.status, fields, said.body, terms);
+    const policy::KeepTerms terms{.store_body_max = route.target.store_body_max,
+                                  .replay_fields = route.target.replay_fields,
+                                  .replayed_header = reply.replayed_header};
+    *response = policy::to_keep(said.status, fields, said.body, terms);
   }
   return {.verdict = judgement.verdict, .response = std::move(response)};
 }
@@ -149,40 +149,40 @@ Response Guard::Impl::pass_on(Response said) const {
   const auto add = [&](std::string_view name, std::string_view value) {
     reply_to.fields.push_back({.name = std::string(name), .value = std::string(value)});
   };
-  to_client(views_of(said.fields), reply.replayed_header, add);
+  policy::to_client(views_of(said.fields), reply.replayed_header, add);
   return reply_to;
 }
 
 Response Guard::Impl::tell(Answer answer, std::optional<Response> said) const {
   if (const auto* ran = std::get_if<Ran>(&answer)) {
     const bool kept = ran->outcome.verdict == Verdict::keep;
-    const bool acknowledged = kept && webhook && webhook->impl().provider.ack;
+    const bool acknowledged = kept && webhook && webhook->endpoint().provider.ack;
     Response first = acknowledged || !said ? *ran->outcome.response : pass_on(*std::move(said));
-    if (kept) first.fields.push_back(expires_mark(ran->expires_at));
+    if (kept) first.fields.push_back(policy::expires_mark(ran->expires_at));
     return first;
   }
   if (const auto* replayed = std::get_if<Replayed>(&answer)) {
-    Result<Response> again = replay_reply(*replayed->response, replayed->expires_at, reply);
+    Result<Response> again = policy::replay_reply(*replayed->response, replayed->expires_at, reply);
     return again ? *std::move(again) : refuse(ProblemType::record_corrupt);
   }
   const auto& refused = std::get<Refused>(answer);
-  return problem_reply(refused.problem, refused.retry_after, reply);
+  return policy::problem_reply(refused.problem, refused.retry_after, reply);
 }
 
 Result<Guard> Guard::make(const Guard::Rules& rules) {
   auto impl = std::make_shared<Impl>();
-  Route& route = impl->route;
+  policy::Route& route = impl->route;
   const bool events = rules.webhook.has_value();
-  Result<Expression> key_from = parsed("key_from", rules.key_from);
-  Result<Expression> scope = parsed("scope", rules.scope);
+  Result<policy::Expression> key_from = parsed("key_from", rules.key_from);
+  Result<policy::Expression> scope = parsed("scope", rules.scope);
   Result<IgnoreList> ignore = IgnoreList::parse(rules.ignore);
   if (!key_from) return std::unexpected(std::move(key_from.error()));
   if (!scope) return std::unexpected(std::move(scope.error()));
   if (!ignore) return std::unexpected(std::move(ignore.error()));
   if (const auto space = make_key(rules.space, "", "any"); !space) return std::unexpected(space.error());
-  if (events) route.keep = keep_successes();
+  if (events) route.target.keep = policy::keep_successes();
   for (const auto& [statuses, verdict] : rules.keep) {
-    const auto set = route.keep.set(statuses, verdict);
+    const auto set = route.target.keep.set(statuses, verdict);
     if (!set) return fail(Code::invalid, "keep: " + set.error().message);
   }
   route.methods = rules.methods;
@@ -192,9 +192,9 @@ Result<Guard> Guard::make(const Guard::Rules& rules) {
   route.space = rules.space;
   route.fingerprint = rules.fingerprint;
   route.ignore = *std::move(ignore);
-  route.policy = rules.policy;
-  route.replay_fields = rules.replay_fields;
-  route.store_body_max = rules.store_body_max;
+  route.target.policy = rules.policy;
+  route.target.replay_fields = rules.replay_fields;
+  route.target.store_body_max = rules.store_body_max;
   impl->body_bytes_max = rules.body_bytes_max;
   impl->webhook = rules.webhook;
   impl->reply.problem_base = rules.problem_base;
@@ -231,17 +231,17 @@ Task<Outcome> Guard::Impl::attempt(const Impl* rules, Handler* handler, std::opt
 
 Task<Response> Guard::Impl::run(std::shared_ptr<const Impl> impl, Once* once, HttpRequest request, Handler handler,
                                 Probe probe) {
-  Look look = impl->look(view_of(request));
+  Look look = impl->look(guard::view_of(request));
   if (auto* refusal = std::get_if<Response>(&look)) co_return std::move(*refusal);
   if (std::holds_alternative<Pass>(look)) {
     Response said = co_await handled(&handler);
     co_return impl->pass_on(std::move(said));
   }
-  const auto& identity = std::get<Identity>(look);
+  const auto& identity = std::get<policy::Identity>(look);
   std::optional<Response> said;
   Action act = [&impl, &handler, &said](Fence fence) { return attempt(impl.get(), &handler, &said, fence); };
-  Answer answer =
-      co_await once->run(identity.key, identity.fingerprint, impl->route.policy, std::move(act), std::move(probe));
+  Answer answer = co_await once->run(identity.key, identity.fingerprint, impl->route.target.policy, std::move(act),
+                                     std::move(probe));
   co_return impl->tell(std::move(answer), std::move(said));
 }
 
@@ -250,16 +250,16 @@ Task<Response> Guard::run(Once& once, HttpRequest request, Handler handler, Prob
 }
 
 Response Guard::run(BlockingRunner once, HttpRequest request, BlockingHandler handler) const {
-  Look look = impl_->look(view_of(request));
+  Look look = impl_->look(guard::view_of(request));
   if (auto* refusal = std::get_if<Response>(&look)) return std::move(*refusal);
   if (std::holds_alternative<Pass>(look)) return impl_->pass_on(handled(handler));
-  const auto& identity = std::get<Identity>(look);
+  const auto& identity = std::get<policy::Identity>(look);
   std::optional<Response> said;
   const auto act = [&](Fence fence) {
     said = handler(fence);
     return impl_->judge(*said);
   };
-  Answer answer = once(identity.key, identity.fingerprint, impl_->route.policy, act);
+  Answer answer = once(identity.key, identity.fingerprint, impl_->route.target.policy, act);
   return impl_->tell(std::move(answer), std::move(said));
 }
 

@@ -1,33 +1,33 @@
-// What a WebhookVerifier knows: the provider's rules and the secrets, decoded once.
+// An Endpoint is what a WebhookVerifier knows: the provider's rules and the secrets, decoded once.
 #pragma once
 
 #include <string>
 
-#include "policy/authenticate.h"
-#include "policy/fetched_keys.h"
 #include "policy/identify.h"
-#include "policy/provider.h"
 #include "policy/request_view.h"
-#include "policy/secret.h"
+#include "reading/secret.h"
+#include "webhook/authenticate.h"
+#include "webhook/fetched_keys.h"
+#include "webhook/provider.h"
 #include <semel/clock.h>
 #include <semel/http_request.h>
-#include <semel/webhook.h>
 
-namespace semel {
+namespace semel::guard {
 
-RequestView view_of(const HttpRequest& request);
+policy::RequestView view_of(const HttpRequest& request);
 
-class WebhookVerifier::Impl {
+class Endpoint {
  public:
-  Provider provider;
-  Lock lock;
-  Secret verify_token;
+  webhook::Provider provider;
+  webhook::Lock lock;
+  reading::Secret verify_token;
   std::string space;
   Clock* clock = nullptr;
 
-  [[nodiscard]] Judged judge(const RequestView& request) const;
+  [[nodiscard]] webhook::Judged judge(const policy::RequestView& request) const;
   // Of an authentic delivery.
-  [[nodiscard]] Identified identify(const RequestView& request, const Authentic& authentic) const;
+  [[nodiscard]] policy::Identified identify(const policy::RequestView& request,
+                                            const webhook::Authentic& authentic) const;
 };
 
-}  // namespace semel
+}  // namespace semel::guard

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <utility>
 
-#include "core/failpoint.h"
 #include "http/connection.h"
 #include "http/failure.h"
 #include "http/parser.h"
 #include "http/strict.h"
 #include "http/upstream.h"
+#include "runtime/failpoint.h"
 #include <semel/async.h>
 
 namespace semel::http {
@@ -41,7 +41,7 @@ Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
     Connection& connection = link_->connection();
     connection.reset_written();
     connection.deadline().expect_within(timeout_);
-    failpoint("P5");
+    runtime::failpoint("P5");
     const Try<void> sent = co_await connection.write(head, body);
     if (sent) co_return CallEnd::answered;
     if (connection.written() > 0) co_return end_of(sent.error());
@@ -49,7 +49,7 @@ Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
   }
 }
 
-Attempt<void> Call::send_more(std::string_view first, std::string_view second, std::string_view third) {
+Attempted<void> Call::send_more(std::string_view first, std::string_view second, std::string_view third) {
   link_->connection().deadline().expect_within(timeout_);
   return link_->connection().write(first, second, third);
 }
@@ -128,7 +128,7 @@ Try<std::string_view> Call::body_at_hand() {
   return std::string_view();
 }
 
-Attempt<std::string_view> Call::read_body() {
+Attempted<std::string_view> Call::read_body() {
   Connection& connection = link_->connection();
   for (;;) {
     const Try<std::string_view> piece = body_at_hand();
@@ -143,7 +143,7 @@ Attempt<std::string_view> Call::read_body() {
   }
 }
 
-Attempt<std::string> Call::read_body_up_to(std::size_t bytes_max) {
+Attempted<std::string> Call::read_body_up_to(std::size_t bytes_max) {
   std::string body;
   for (;;) {
     Try<std::string_view> piece = body_at_hand();
@@ -151,7 +151,7 @@ Attempt<std::string> Call::read_body_up_to(std::size_t bytes_max) {
     if (!piece) co_return failed(piece.error());
     if (piece->empty()) co_return body;
     body.append(*piece);
-    if (!parser_->done()) failpoint("P9");
+    if (!parser_->done()) runtime::failpoint("P9");
     if (body.size() > bytes_max) co_return body;
   }
 }

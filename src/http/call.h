@@ -40,7 +40,7 @@ class Call {
 
   // Sends what there is (all of it, or a head whose body follows by send_more) on a connection that takes it.
   Task<CallEnd> send(std::string_view head, std::string_view body);
-  Attempt<void> send_more(std::string_view first, std::string_view second = {}, std::string_view third = {});
+  Attempted<void> send_more(std::string_view first, std::string_view second = {}, std::string_view third = {});
 
   // Reads up to the end of the answer's head; interim answers are passed over.
   Task<CallEnd> read_head();
@@ -51,11 +51,11 @@ class Call {
   [[nodiscard]] const Head& head() const { return head_; }
 
   // The next piece of the body, valid until the next call; empty at its end. Failure::malformed if it was cut off.
-  Attempt<std::string_view> read_body();
+  Attempted<std::string_view> read_body();
   // The same without waiting: empty also if the piece has yet to arrive.
   Try<std::string_view> body_at_hand();
   // The body, or its beginning: stops as soon as it is over `bytes_max`. What follows can be read with read_body().
-  Attempt<std::string> read_body_up_to(std::size_t bytes_max);
+  Attempted<std::string> read_body_up_to(std::size_t bytes_max);
   [[nodiscard]] bool complete() const { return parser_ && parser_->done(); }
 
   // Lets the connection be used again, if the answer was read to its end and both sides agree.

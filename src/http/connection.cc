@@ -19,9 +19,9 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
 
-#include "core/failpoint.h"
 #include "http/failure.h"
 #include "http/ticker.h"
+#include "runtime/failpoint.h"
 #include <semel/async.h>
 
 namespace semel::http {
@@ -63,7 +63,7 @@ Connection::~Connection() {
   if (tls_ != nullptr && socket_.is_open()) tls_->say_end();
 }
 
-Attempt<void> Connection::connect(asio::ip::tcp::endpoint endpoint) {
+Attempted<void> Connection::connect(asio::ip::tcp::endpoint endpoint) {
   const auto [error] = co_await socket_.async_connect(endpoint, quietly);
   if (error) co_return failed(watch_.late() ? Failure::timed_out : Failure::unreachable);
   send_at_once(socket_);
@@ -84,7 +84,7 @@ void Connection::make_room() {
   }
 }
 
-Attempt<void> Connection::fill() {
+Attempted<void> Connection::fill() {
   if (tls_ != nullptr) co_return co_await fill_tls();
   make_room();
   const auto room = asio::buffer(buffer_.data() + to_, buffer_.size() - to_);
@@ -115,7 +115,7 @@ Try<std::size_t> Connection::write_now(std::span<const std::string_view> parts) 
 }
 
 // Nearly always the system takes it all at once, and nobody has to wait.
-Attempt<void> Connection::write(std::string_view first, std::string_view second, std::string_view third) {
+Attempted<void> Connection::write(std::string_view first, std::string_view second, std::string_view third) {
   std::array<std::string_view, parts_max> parts{first, second, third};
   if (tls_ != nullptr) co_return co_await write_tls(parts);
   while (!std::ranges::all_of(parts, &std::string_view::empty)) {
@@ -129,7 +129,7 @@ Attempt<void> Connection::write(std::string_view first, std::string_view second,
       gone -= of_part;
     }
     if (*size > 0) continue;
-    failpoint("P6");  // of a reply: P13
+    runtime::failpoint("P6");  // of a reply: P13
     const auto [error] = co_await socket_.async_wait(Socket::wait_write, quietly);
     if (error) co_return failed(reason(error));
   }

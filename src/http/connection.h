@@ -34,12 +34,12 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  Attempt<void> connect(boost::asio::ip::tcp::endpoint endpoint);
+  Attempted<void> connect(boost::asio::ip::tcp::endpoint endpoint);
 
   // Everything that follows is encrypted. Failure::broken: the peer speaks no TLS that we take, or is not who it should
   // be. `host` is whom the certificate of a server must name.
-  Attempt<void> accept_tls(std::shared_ptr<const TlsContext> context);
-  Attempt<void> connect_tls(std::shared_ptr<const TlsContext> context, const std::string& host);
+  Attempted<void> accept_tls(std::shared_ptr<const TlsContext> context);
+  Attempted<void> connect_tls(std::shared_ptr<const TlsContext> context, const std::string& host);
   // Why that failed; only right after it has.
   [[nodiscard]] std::string tls_complaint() const { return tls_->complaint(); }
   [[nodiscard]] bool encrypted() const { return tls_ != nullptr; }
@@ -47,14 +47,14 @@ class Connection {
   [[nodiscard]] std::string_view client_subject() const { return tls_ ? tls_->subject() : std::string_view(); }
 
   // Waits for more bytes and appends them to unread(). Failure::closed at the end of the stream, and nowhere else.
-  Attempt<void> fill();
+  Attempted<void> fill();
   [[nodiscard]] std::string_view unread() const { return std::string_view(buffer_).substr(from_, to_ - from_); }
   void consume(std::size_t size);
   // While nothing is unread: keeps no more room than a connection needs that has nothing to say.
   void give_room_back();
 
   // Writes everything, in order. `written` counts the bytes that went out, also when the call fails.
-  Attempt<void> write(std::string_view first, std::string_view second = {}, std::string_view third = {});
+  Attempted<void> write(std::string_view first, std::string_view second = {}, std::string_view third = {});
   [[nodiscard]] std::size_t written() const { return written_; }
   void reset_written() { written_ = 0; }
 
@@ -79,10 +79,10 @@ class Connection {
   Try<std::size_t> write_now(std::span<const std::string_view> parts);
   [[nodiscard]] Failure reason(const boost::system::error_code& error) const;
   // As their namesakes, with TLS; in connection_tls.cc.
-  Attempt<void> shake_hands();
-  Attempt<void> fill_tls();
-  Attempt<void> write_tls(std::array<std::string_view, 3> parts);
-  Attempt<void> ready_for(Tls::Want want);
+  Attempted<void> shake_hands();
+  Attempted<void> fill_tls();
+  Attempted<void> write_tls(std::array<std::string_view, 3> parts);
+  Attempted<void> ready_for(Tls::Want want);
 
   Socket socket_;
   std::unique_ptr<Tls> tls_;

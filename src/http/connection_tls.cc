@@ -39,17 +39,17 @@ std::string next_record(std::array<std::string_view, 3>& parts) {
 
 }  // namespace
 
-Attempt<void> Connection::accept_tls(std::shared_ptr<const TlsContext> context) {
+Attempted<void> Connection::accept_tls(std::shared_ptr<const TlsContext> context) {
   tls_ = Tls::accept(std::move(context), socket_.native_handle());
   return shake_hands();
 }
 
-Attempt<void> Connection::connect_tls(std::shared_ptr<const TlsContext> context, const std::string& host) {
+Attempted<void> Connection::connect_tls(std::shared_ptr<const TlsContext> context, const std::string& host) {
   tls_ = Tls::connect(std::move(context), socket_.native_handle(), host);
   return shake_hands();
 }
 
-Attempt<void> Connection::shake_hands() {
+Attempted<void> Connection::shake_hands() {
   boost::system::error_code ignored;
   socket_.native_non_blocking(true, ignored);
   for (;;) {
@@ -61,7 +61,7 @@ Attempt<void> Connection::shake_hands() {
   }
 }
 
-Attempt<void> Connection::fill_tls() {
+Attempted<void> Connection::fill_tls() {
   while (socket_.is_open()) {
     make_room();
     const Try<Tls::Step> step = tls_->read(std::span(buffer_).subspan(to_));
@@ -75,7 +75,7 @@ Attempt<void> Connection::fill_tls() {
   co_return failed(reason(asio::error::bad_descriptor));
 }
 
-Attempt<void> Connection::write_tls(std::array<std::string_view, 3> parts) {
+Attempted<void> Connection::write_tls(std::array<std::string_view, 3> parts) {
   for (std::string record = next_record(parts); !record.empty(); record = next_record(parts)) {
     std::string_view rest = record;
     while (!rest.empty()) {
@@ -94,7 +94,7 @@ Attempt<void> Connection::write_tls(std::array<std::string_view, 3> parts) {
 }
 
 // Nobody touches the session while the socket is closed: its number may be another connection's by then.
-Attempt<void> Connection::ready_for(Tls::Want want) {
+Attempted<void> Connection::ready_for(Tls::Want want) {
   const auto what = want == Tls::Want::read ? Socket::wait_read : Socket::wait_write;
   const auto [error] = co_await socket_.async_wait(what, quietly);
   if (error) co_return failed(reason(error));

@@ -25,7 +25,7 @@ class [[nodiscard]] Try : public std::expected<T, Failure> {
 };
 
 template <class T>
-using Attempt = Task<Try<T>>;
+using Attempted = Task<Try<T>>;
 
 inline std::unexpected<Failure> failed(Failure failure) {
   return std::unexpected<Failure>(failure);

@@ -75,7 +75,7 @@ Message message_for(const Place& place, std::string body) {
 }
 
 template <class Stream>
-Attempt<std::string> talk(Stream* stream, Message message) {
+Attempted<std::string> talk(Stream* stream, Message message) {
   const auto [not_sent, sent] = co_await web::async_write(*stream, message, quietly);
   if (not_sent) co_return failed(Failure::broken);
   boost::beast::flat_buffer buffer;
@@ -87,7 +87,7 @@ Attempt<std::string> talk(Stream* stream, Message message) {
   co_return std::move(parser.get().body());
 }
 
-Attempt<std::string> talk_securely(Socket* socket, const Place* place, Message message) {
+Attempted<std::string> talk_securely(Socket* socket, const Place* place, Message message) {
   asio::ssl::context context(asio::ssl::context::tls_client);
   boost::system::error_code error;
   context.set_default_verify_paths(error);
@@ -104,7 +104,7 @@ Attempt<std::string> talk_securely(Socket* socket, const Place* place, Message m
 
 }  // namespace
 
-Attempt<std::string> fetch(FetchOrder order, Clock* clock, Executor executor) {
+Attempted<std::string> fetch(FetchOrder order, Clock* clock, Executor executor) {
   const std::optional<Place> place = place_of(order.url);
   if (!place) co_return failed(Failure::malformed);
   asio::ip::basic_resolver<tcp, Executor> resolver(executor);

@@ -18,6 +18,6 @@ struct FetchOrder {
 };
 
 // The body of a 200, at most 256 KiB, within ten seconds.
-Attempt<std::string> fetch(FetchOrder order, Clock* clock, Executor executor);
+Attempted<std::string> fetch(FetchOrder order, Clock* clock, Executor executor);
 
 }  // namespace semel::http

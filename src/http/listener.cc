@@ -39,7 +39,7 @@ constexpr int backlog = 4096;
 // One connection among those that are open.
 class Visit {
  public:
-  Visit(std::unique_ptr<Connection> connection, std::shared_ptr<const TlsContext> tls, Handler& handler,
+  Visit(std::unique_ptr<Connection> connection, std::shared_ptr<const TlsContext> tls, RequestHandler& handler,
         SessionLimits limits, Gate& gate)
       : gate_(gate),
         connection_(*connection),
@@ -79,7 +79,7 @@ class Visit {
   Gate& gate_;
   Connection& connection_;  // the session's
   std::shared_ptr<const TlsContext> tls_;
-  Handler& handler_;
+  RequestHandler& handler_;
   const Millis handshake_time_;
   const std::size_t number_;
   const std::string address_;  // "" where it does not matter
@@ -127,7 +127,7 @@ Result<std::unique_ptr<Listener>> Listener::open(const Executor& executor, Ticke
   return listener;
 }
 
-void Listener::start(Handler& handler, SessionLimits limits) {
+void Listener::start(RequestHandler& handler, SessionLimits limits) {
   handler_ = &handler;
   limits_ = limits;
   asio::co_spawn(executor_, accept(), asio::detached);

@@ -53,7 +53,7 @@ class Listener {
                                                 std::uint16_t port, Sharing sharing, Gate& gate);
 
   // Serves until stop(); connections that are there then go on to their end.
-  void start(Handler& handler, SessionLimits limits);
+  void start(RequestHandler& handler, SessionLimits limits);
   // For connections that are accepted from now on; nothing: they are not encrypted.
   void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
   void stop();
@@ -69,7 +69,7 @@ class Listener {
   Gate& gate_;
   Acceptor acceptor_;
   std::uint16_t port_ = 0;
-  Handler* handler_ = nullptr;
+  RequestHandler* handler_ = nullptr;
   SessionLimits limits_;
   std::shared_ptr<const TlsContext> tls_;
 };

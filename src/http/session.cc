@@ -57,7 +57,7 @@ std::string problem_body(const HeadFault& fault) {
 
 }  // namespace
 
-Session::Session(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
+Session::Session(std::unique_ptr<Connection> connection, RequestHandler& handler, SessionLimits limits,
                  const std::atomic<bool>& draining)
     : connection_(std::move(connection)),
       handler_(handler),
@@ -101,7 +101,7 @@ Task<Session::Next> Session::serve_one() {
   co_return Next::request;
 }
 
-Attempt<void> Session::read_head() {
+Attempted<void> Session::read_head() {
   Connection& connection = *connection_;
   if (connection.unread().empty()) {
     connection.give_room_back();
@@ -129,7 +129,7 @@ Attempt<void> Session::read_head() {
 }
 
 // Whoever has sent half a head is told that the rest came too late.
-Attempt<void> Session::wait_for_head() {
+Attempted<void> Session::wait_for_head() {
   Connection& connection = *connection_;
   if (connection.deadline().late()) co_return failed(Failure::timed_out);
   connection.when_late([&connection] { connection.interrupt(); });

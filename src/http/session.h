@@ -19,9 +19,9 @@
 
 namespace semel::http {
 
-class Handler {
+class RequestHandler {
  public:
-  virtual ~Handler() = default;
+  virtual ~RequestHandler() = default;
   // Answers the request; the transaction outlives the task. What is left unanswered closes the connection.
   virtual Task<void> handle(Transaction& transaction) = 0;
   // What came was no request that could be handled, and was answered with this status.
@@ -43,7 +43,7 @@ struct SessionLimits {
 class Session {
  public:
   // `draining` is asked before each request.
-  Session(std::unique_ptr<Connection> connection, Handler& handler, SessionLimits limits,
+  Session(std::unique_ptr<Connection> connection, RequestHandler& handler, SessionLimits limits,
           const std::atomic<bool>& draining);
 
   // Returns when the connection has ended.
@@ -54,14 +54,14 @@ class Session {
  private:
   enum class Next : std::uint8_t { request, close };
   Task<Next> serve_one();
-  Attempt<void> read_head();
-  Attempt<void> wait_for_head();
+  Attempted<void> read_head();
+  Attempted<void> wait_for_head();
   Task<void> refuse(HeadFault fault);
   Task<void> linger();
   Task<bool> drained();
 
   std::unique_ptr<Connection> connection_;
-  Handler& handler_;
+  RequestHandler& handler_;
   const SessionLimits limits_;
   const std::atomic<bool>& draining_;
   const std::string peer_;

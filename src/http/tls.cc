@@ -30,7 +30,7 @@ namespace {
 
 std::unique_ptr<Tls> make(std::shared_ptr<const TlsContext> context, int socket) {
   SSL* const session = SSL_new(context->native());
-  check(session != nullptr && SSL_set_fd(session, socket) == 1, "OpenSSL has memory");
+  core::check(session != nullptr && SSL_set_fd(session, socket) == 1, "OpenSSL has memory");
   return std::make_unique<Tls>(std::move(context), session);
 }
 
@@ -43,7 +43,7 @@ void expect_host(SSL* session, const std::string& host) {
   } else {
     set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host.c_str()) == 1;
   }
-  check(set, "OpenSSL has memory");
+  core::check(set, "OpenSSL has memory");
   SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 }
 
@@ -52,7 +52,7 @@ std::string subject_of(SSL* session) {
   const X509* const certificate = SSL_get0_peer_certificate(session);
   if (certificate == nullptr) return {};
   const std::unique_ptr<BIO, int (*)(BIO*)> out(BIO_new(BIO_s_mem()), BIO_free);
-  check(out != nullptr, "OpenSSL has memory");
+  core::check(out != nullptr, "OpenSSL has memory");
   X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
   char* text = nullptr;
   const long size = BIO_get_mem_data(out.get(), &text);

@@ -47,12 +47,12 @@ int choose_protocol(SSL* /*session*/, const unsigned char** out, unsigned char* 
 
 std::shared_ptr<const TlsContext> make(const SSL_METHOD* method) {
   SSL_CTX* const context = SSL_CTX_new(method);
-  check(context != nullptr, "OpenSSL has memory");
+  core::check(context != nullptr, "OpenSSL has memory");
   auto made = std::make_shared<const TlsContext>(context);
   const bool set = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
                    SSL_CTX_set_cipher_list(context, ciphers_tls12) == 1 &&
                    SSL_CTX_set1_groups_list(context, groups) == 1;
-  check(set, "OpenSSL knows the usual suites");
+  core::check(set, "OpenSSL knows the usual suites");
   SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   // An idle connection keeps no buffers; a write that is repeated may say more than it did.
   SSL_CTX_set_mode(context,
@@ -97,7 +97,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::for_server(const TlsServer
   if (names == nullptr) return unfit(options.client_ca_file);
   SSL_CTX_set_client_CA_list(context, names);
   constexpr std::array<unsigned char, 5> purpose{'s', 'e', 'm', 'e', 'l'};
-  check(SSL_CTX_set_session_id_context(context, purpose.data(), purpose.size()) == 1, "the name is short");
+  core::check(SSL_CTX_set_session_id_context(context, purpose.data(), purpose.size()) == 1, "the name is short");
   const bool required = options.client == ClientCertificate::required;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
   return made;
@@ -107,7 +107,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::for_client(const TlsClient
   std::shared_ptr<const TlsContext> made = make(TLS_client_method());
   SSL_CTX* const context = made->native();
   if (options.ca_file.empty()) {
-    check(SSL_CTX_set_default_verify_paths(context) == 1, "OpenSSL has memory");
+    core::check(SSL_CTX_set_default_verify_paths(context) == 1, "OpenSSL has memory");
   } else if (Result<void> trusted = trust(context, options.ca_file); !trusted) {
     return std::unexpected(trusted.error());
   }

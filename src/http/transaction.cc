@@ -32,7 +32,7 @@ bool Transaction::awaits_invitation() const {
   return expect && boost::beast::iequals(*expect, "100-continue");
 }
 
-Attempt<void> Transaction::invite_body() {
+Attempted<void> Transaction::invite_body() {
   const bool awaited = awaits_invitation();
   invited_ = true;
   if (!awaited) co_return Try<void>();
@@ -55,7 +55,7 @@ Try<std::string_view> Transaction::body_at_hand() {
   return std::string_view();
 }
 
-Attempt<void> Transaction::wait_for_body() {
+Attempted<void> Transaction::wait_for_body() {
   const Try<void> invited = co_await invite_body();
   if (!invited) co_return failed(invited.error());
   if (connection_.deadline().late()) co_return failed(Failure::timed_out);
@@ -78,7 +78,7 @@ Attempt<void> Transaction::wait_for_body() {
   co_return filled;
 }
 
-Attempt<std::string_view> Transaction::read_body() {
+Attempted<std::string_view> Transaction::read_body() {
   for (;;) {
     const Try<std::string_view> piece = body_at_hand();
     if (!piece || !piece->empty() || parser_.done()) co_return piece;
@@ -100,7 +100,7 @@ Transaction::Gathering::~Gathering() {
   transaction_.gathering_ = false;
 }
 
-Attempt<std::string> Transaction::read_whole_body(std::size_t bytes_max) {
+Attempted<std::string> Transaction::read_whole_body(std::size_t bytes_max) {
   const Gathering gathering(*this);
   std::string body;
   if (head_.framing() == Framing::length) {
@@ -133,7 +133,7 @@ void Transaction::end_head(HeadWriter& head) const {
   head.end();
 }
 
-Attempt<void> Transaction::reply(std::uint16_t status, WriteFields fields, std::string_view body) {
+Attempted<void> Transaction::reply(std::uint16_t status, WriteFields fields, std::string_view body) {
   status_sent_ = status;
   if (awaits_invitation()) close_ = true;  // whether its body still comes, nobody can tell
   connection_.deadline().expect_within(patience_);
@@ -148,7 +148,7 @@ Attempt<void> Transaction::reply(std::uint16_t status, WriteFields fields, std::
   return connection_.write(out_);
 }
 
-Attempt<void> Transaction::start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first) {
+Attempted<void> Transaction::start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first) {
   status_sent_ = status;
   bodiless_ = has_no_body(status);
   out_.clear();
@@ -168,7 +168,7 @@ Attempt<void> Transaction::start_reply(std::uint16_t status, WriteFields fields,
   return write_piece(first);
 }
 
-Attempt<void> Transaction::continue_reply(std::string_view data) {
+Attempted<void> Transaction::continue_reply(std::string_view data) {
   out_.clear();
   return write_piece(data);
 }
@@ -180,7 +180,7 @@ void Transaction::await_more() {
 }
 
 // What stands in out_ goes with it.
-Attempt<void> Transaction::write_piece(std::string_view data) {
+Attempted<void> Transaction::write_piece(std::string_view data) {
   writing_ = true;
   piece_began_ = connection_.deadline().now();
   piece_bytes_ = out_.size() + data.size();
@@ -191,7 +191,7 @@ Attempt<void> Transaction::write_piece(std::string_view data) {
   return connection_.write(out_, data, chunk_end);
 }
 
-Attempt<void> Transaction::switch_protocol(std::string_view protocol, WriteFields fields) {
+Attempted<void> Transaction::switch_protocol(std::string_view protocol, WriteFields fields) {
   status_sent_ = switching_protocols;
   close_ = true;
   connection_.deadline().expect_within(patience_);
@@ -203,7 +203,7 @@ Attempt<void> Transaction::switch_protocol(std::string_view protocol, WriteField
   return connection_.write(out_);
 }
 
-Attempt<void> Transaction::end_reply() {
+Attempted<void> Transaction::end_reply() {
   if (!reading_) connection_.deadline().expect_within(takes_.left());
   return connection_.write(chunked_ ? last_chunk : std::string_view());
 }

@@ -43,14 +43,14 @@ class Transaction {
 
   // The next piece of the body, valid until the next call; empty at its end. timed_out can still be answered unless an
   // answer has begun.
-  Attempt<std::string_view> read_body();
+  Attempted<std::string_view> read_body();
   // Failure::too_large as soon as it is known that there are more than `bytes_max`; timed_out if all of it is not there
   // in time. Both can still be answered.
-  Attempt<std::string> read_whole_body(std::size_t bytes_max);
+  Attempted<std::string> read_whole_body(std::size_t bytes_max);
 
   // The answer in one go. `fields` writes all fields but those of framing.
-  using WriteFields = FunctionRef<void(HeadWriter&)>;
-  Attempt<void> reply(std::uint16_t status, WriteFields fields, std::string_view body);
+  using WriteFields = core::FunctionRef<void(HeadWriter&)>;
+  Attempted<void> reply(std::uint16_t status, WriteFields fields, std::string_view body);
 
   // The answer piece by piece; `first` is what is known of the body. Without a length it is chunked, or ends with the
   // connection for an HTTP/1.0 client.
@@ -58,13 +58,13 @@ class Transaction {
     Framing framing = Framing::none;
     std::uint64_t length = 0;
   };
-  Attempt<void> start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first);
-  Attempt<void> continue_reply(std::string_view data);
-  Attempt<void> end_reply();
+  Attempted<void> start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first);
+  Attempted<void> continue_reply(std::string_view data);
+  Attempted<void> end_reply();
   // To be called when a piece has gone out, before waiting for the next: the client is not to blame for that time.
   void await_more();
   // Agrees to go on with `protocol` on connection(), which is of no use for HTTP from then on.
-  Attempt<void> switch_protocol(std::string_view protocol, WriteFields fields);
+  Attempted<void> switch_protocol(std::string_view protocol, WriteFields fields);
   [[nodiscard]] Connection& connection() { return connection_; }
   // Something went wrong in the middle: the client must notice.
   void cut_reply() { connection_.close(); }
@@ -106,12 +106,12 @@ class Transaction {
   };
 
   Try<std::string_view> body_at_hand();
-  Attempt<void> wait_for_body();
-  Attempt<void> invite_body();
+  Attempted<void> wait_for_body();
+  Attempted<void> invite_body();
   [[nodiscard]] bool has_no_body(std::uint16_t status) const;
   void end_head(HeadWriter& head) const;
   [[nodiscard]] bool awaits_invitation() const;
-  Attempt<void> write_piece(std::string_view data);
+  Attempted<void> write_piece(std::string_view data);
 
   Connection& connection_;
   RequestParser& parser_;

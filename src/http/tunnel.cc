@@ -44,7 +44,7 @@ class Direction {
 
  private:
   // Until `from` has closed in good order; then `to` hears of it and may go on sending.
-  Attempt<void> carry() {
+  Attempted<void> carry() {
     for (;;) {
       from_.deadline().expect_within(silence_);
       to_.deadline().expect_within(silence_);

@@ -107,7 +107,7 @@ std::unique_ptr<Upstream::Link> Upstream::pooled() {
   return pooled(choose({}));
 }
 
-Attempt<std::unique_ptr<Upstream::Link>> Upstream::link(Use use) {
+Attempted<std::unique_ptr<Upstream::Link>> Upstream::link(Use use) {
   std::vector<bool> tried(sites_.size(), false);
   Failure last = Failure::unreachable;
   for (std::size_t at = choose(tried); at < sites_.size(); at = choose(tried)) {
@@ -122,7 +122,7 @@ Attempt<std::unique_ptr<Upstream::Link>> Upstream::link(Use use) {
 
 // A name may stand for several addresses of which one refuses: the others are tried before the site rests. One that
 // does not answer at all has cost the time that there was.
-Attempt<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
+Attempted<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
   Failure why = Failure::unreachable;
   for (std::size_t tries = 0; why == Failure::unreachable; ++tries) {
     Try<tcp::endpoint> endpoint = co_await resolve(at);
@@ -155,7 +155,7 @@ Attempt<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
   co_return failed(why);
 }
 
-Attempt<tcp::endpoint> Upstream::resolve(std::size_t at) {
+Attempted<tcp::endpoint> Upstream::resolve(std::size_t at) {
   Site& site = sites_[at];
   if (site.endpoints.empty() || clock_.now() >= site.resolved_at + resolve_again) {
     asio::ip::basic_resolver<tcp, Executor> resolver(executor_);

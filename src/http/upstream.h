@@ -66,7 +66,7 @@ class Upstream {
   // One of the first choice that waits for its next request, if there is one: without a coroutine, unlike link().
   std::unique_ptr<Link> pooled();
   // Failure::unreachable or timed_out: no address took a connection.
-  Attempt<std::unique_ptr<Link>> link(Use use);
+  Attempted<std::unique_ptr<Link>> link(Use use);
   // Why the last TLS handshake failed, in words; empty if none has since one worked.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
@@ -74,8 +74,8 @@ class Upstream {
   struct Site;
   std::unique_ptr<Link> pooled(std::size_t at);
   [[nodiscard]] std::size_t choose(const std::vector<bool>& tried) const;
-  Attempt<boost::asio::ip::tcp::endpoint> resolve(std::size_t at);
-  Attempt<std::unique_ptr<Link>> connect(std::size_t at);
+  Attempted<boost::asio::ip::tcp::endpoint> resolve(std::size_t at);
+  Attempted<std::unique_ptr<Link>> connect(std::size_t at);
 
   UpstreamOptions options_;
   Clock& clock_;

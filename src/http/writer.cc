@@ -19,14 +19,14 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 bool name_is_sound(std::string_view name) {
-  return !name.empty() && !any_byte(name, [](EightBytes eight) {
+  return !name.empty() && !core::any_byte(name, [](core::EightBytes eight) {
     return eight.below('!') | eight.equal_to(':') | eight.equal_to(0x7f) | eight.not_ascii();
   });
 }
 
 bool value_is_sound(std::string_view value) {
-  return !any_byte(value,
-                   [](EightBytes eight) { return eight.equal_to('\r') | eight.equal_to('\n') | eight.equal_to('\0'); });
+  return !core::any_byte(
+      value, [](core::EightBytes eight) { return eight.equal_to('\r') | eight.equal_to('\n') | eight.equal_to('\0'); });
 }
 
 void append_number(std::string& out, std::uint64_t value, int base) {

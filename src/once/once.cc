@@ -14,10 +14,10 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "core/decision.h"
-#include "core/failpoint.h"
-#include "once/pause.h"
 #include "once/renewal.h"
 #include "once/waiters.h"
+#include "runtime/failpoint.h"
+#include "runtime/pause.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -103,10 +103,10 @@ class Once::Impl {
 
  private:
   Async<Claim> claim_again(Key key, Fingerprint fingerprint, Terms terms);
-  bool late(Time asked_at, Millis lease) const { return clock_.now() - asked_at > lease / renewals_per_lease; }
+  bool late(Time asked_at, Millis lease) const { return clock_.now() - asked_at > lease / once::renewals_per_lease; }
   Async<void> confirm(Key key, Fence fence, Millis lease);
-  Task<Answer> perform(Key key, Run run, Policy policy, Action action);
-  Task<Answer> adopt(Key key, Run run, Policy policy, Outcome found);
+  Task<Answer> perform(Key key, core::Run run, Policy policy, Action action);
+  Task<Answer> adopt(Key key, core::Run run, Policy policy, Outcome found);
   Async<void> end(Key key, Fence fence, const Outcome& outcome);
   Async<void> finish(Key key, Fence fence, Outcome outcome);
   std::uint64_t owner() { return scrambled(next_owner_.fetch_add(0x9e3779b97f4a7c15ULL)); }
@@ -114,7 +114,7 @@ class Once::Impl {
   Store& store_;
   Clock& clock_;
   Endings* const endings_;
-  Waiters waiters_;
+  once::Waiters waiters_;
   std::atomic<std::uint64_t> next_owner_;
 };
 
@@ -127,36 +127,36 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   // same owner is told of that grant, with a lease that began long before it was asked for.
   const Time asked_at = clock_.now();
   const Time give_up = asked_at + policy.wait_max;
-  Terms terms = terms_of(policy, owner(), std::move(order));
+  Terms terms = core::terms_of(policy, owner(), std::move(order));
   std::optional<Key> other;  // of the same object, whose end is waited for
   Outcome found;             // what a probe said of the attempt that `terms` may replace
 
   for (;;) {
-    std::unique_ptr<Waiters::Place> place;
+    std::unique_ptr<once::Waiters::Place> place;
     if (policy.in_flight == Policy::InFlight::wait) place = waiters_.enter(other.value_or(key), executor);
-    failpoint("P2");
+    runtime::failpoint("P2");
     Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
     if (lost(claimed)) claimed = co_await claim_again(key, fingerprint, terms);
-    if (!claimed) co_return refused_by(claimed.error());
-    const Decision decision = decide(*claimed, fingerprint, policy);
+    if (!claimed) co_return core::refused_by(claimed.error());
+    const core::Decision decision = core::decide(*claimed, fingerprint, policy);
 
-    if (const auto* go = std::get_if<Run>(&decision)) {
+    if (const auto* go = std::get_if<core::Run>(&decision)) {
       place.reset();
       if (found.verdict == Verdict::keep) co_return co_await adopt(std::move(key), *go, policy, std::move(found));
       if (late(asked_at, policy.lease)) {
         const Result<void> fresh = co_await confirm(key, go->fence, policy.lease);
-        if (!fresh) co_return refused_by(fresh.error());
+        if (!fresh) co_return core::refused_by(fresh.error());
       }
       co_return co_await perform(std::move(key), *go, policy, std::move(action));
     }
-    if (const auto* replay = std::get_if<Replay>(&decision)) {
+    if (const auto* replay = std::get_if<core::Replay>(&decision)) {
       co_return Replayed{.response = replay->response, .fence = replay->fence, .expires_at = replay->expires_at};
     }
-    if (const auto* reject = std::get_if<Reject>(&decision)) {
+    if (const auto* reject = std::get_if<core::Reject>(&decision)) {
       co_return Refused{.problem = reject->problem, .retry_after = reject->retry_after, .detail = {}};
     }
     if (std::holds_alternative<Superseded>(decision)) co_return Superseded{};
-    if (const auto* wait = std::get_if<Wait>(&decision)) {
+    if (const auto* wait = std::get_if<core::Wait>(&decision)) {
       Millis patience = std::min(give_up - clock_.now(), wait->lease_left);
       if (place == nullptr || patience <= Millis{0}) co_return still_in_flight();
       const bool queued = wait->other == (other ? std::optional(other->id) : std::nullopt);
@@ -174,7 +174,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     found = co_await guarded(&probe);
     if (found.verdict == Verdict::unknown) co_return still_unknown(policy, "the probe could not tell");
     terms.lapsed = Terms::Lapsed::taken_over;
-    terms.only_over = std::get<Ask>(decision).fence;
+    terms.only_over = std::get<core::Ask>(decision).fence;
   }
 }
 
@@ -205,9 +205,9 @@ Async<void> Once::Impl::confirm(Key key, Fence fence, Millis lease) {
   co_return renewed;
 }
 
-Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action) {
+Task<Answer> Once::Impl::perform(Key key, core::Run run, Policy policy, Action action) {
   const Executor executor = co_await asio::this_coro::executor;
-  const Renewal renewal(store_, clock_, executor, key, run.fence, policy.lease);
+  const once::Renewal renewal(store_, clock_, executor, key, run.fence, policy.lease);
 
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(true);
@@ -221,16 +221,16 @@ Task<Answer> Once::Impl::perform(Key key, Run run, Policy policy, Action action)
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
 
   if (outcome.verdict == Verdict::keep && outcome.response == nullptr) outcome.response = no_content();
-  failpoint("P10");
+  runtime::failpoint("P10");
   const Result<void> finished = co_await finish(key, run.fence, outcome);
-  failpoint("P12");
+  runtime::failpoint("P12");
   if (outcome.verdict == Verdict::keep && !finished) co_return outcome_unknown(policy, finished.error().detail);
   if (outcome.response == nullptr && outcome.verdict == Verdict::unknown) co_return outcome_unknown(policy, {});
   co_return Ran{.outcome = std::move(outcome), .fence = run.fence, .expires_at = run.expires_at};
 }
 
 // The probe found that the lost attempt took effect: its answer becomes the answer of the key.
-Task<Answer> Once::Impl::adopt(Key key, Run run, Policy policy, Outcome found) {
+Task<Answer> Once::Impl::adopt(Key key, core::Run run, Policy policy, Outcome found) {
   if (found.response == nullptr) found.response = no_content();
   const Result<void> finished = co_await finish(std::move(key), run.fence, found);
   if (!finished) co_return still_unknown(policy, finished.error().detail);
@@ -248,7 +248,7 @@ Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome) {
   for (int attempt = 1;; ++attempt) {
     finished = co_await end(key, fence, outcome);
     if (finished || finished.error().code == Code::fenced || attempt == finish_tries) break;
-    co_await sleep(clock_, pause);
+    co_await runtime::sleep(clock_, pause);
     pause *= 2;
   }
   waiters_.wake(key);

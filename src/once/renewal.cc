@@ -19,7 +19,7 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::once {
 namespace asio = boost::asio;
 
 namespace {
@@ -144,4 +144,4 @@ Task<void> Renewal::renew(Sender sender, Store* store, Key key, Fence fence, Mil
   }
 }
 
-}  // namespace semel
+}  // namespace semel::once

@@ -16,7 +16,7 @@
 #include <semel/key.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::once {
 
 inline constexpr int renewals_per_lease = 3;  // so that one may fail, and one may be late
 
@@ -46,4 +46,4 @@ class Renewal : public boost::intrusive::set_base_hook<> {
   Sender self_;  // made when the first renewal starts
 };
 
-}  // namespace semel
+}  // namespace semel::once

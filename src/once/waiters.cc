@@ -6,14 +6,14 @@
 
 #include <boost/asio/post.hpp>
 
-#include "once/pause.h"
+#include "runtime/pause.h"
 #include <semel/async.h>
 #include <semel/key.h>
 
-namespace semel {
+namespace semel::once {
 
 Waiters::Place::Place(Waiters& waiters, Key key, Executor executor)
-    : waiters_(waiters), key_(std::move(key)), pause_(std::make_shared<Pause>(waiters_.clock_)) {
+    : waiters_(waiters), key_(std::move(key)), pause_(std::make_shared<runtime::Pause>(waiters_.clock_)) {
   const std::scoped_lock lock(waiters_.mutex_);
   waiters_.sleepers_.emplace(key_, Sleeper{.executor = std::move(executor), .pause = pause_});
 }
@@ -49,4 +49,4 @@ void Waiters::wake(const Key& key) {
   sleepers_.erase(first, last);
 }
 
-}  // namespace semel
+}  // namespace semel::once

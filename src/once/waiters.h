@@ -10,11 +10,11 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "once/pause.h"
+#include "runtime/pause.h"
 #include <semel/async.h>
 #include <semel/key.h>
 
-namespace semel {
+namespace semel::once {
 
 class Waiters {
  public:
@@ -28,12 +28,12 @@ class Waiters {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    [[nodiscard]] const std::shared_ptr<Pause>& pause() const { return pause_; }
+    [[nodiscard]] const std::shared_ptr<runtime::Pause>& pause() const { return pause_; }
 
    private:
     Waiters& waiters_;
     Key key_;
-    std::shared_ptr<Pause> pause_;
+    std::shared_ptr<runtime::Pause> pause_;
   };
 
   // Nothing if too many wait already.
@@ -45,7 +45,7 @@ class Waiters {
  private:
   struct Sleeper {
     Executor executor;
-    std::shared_ptr<Pause> pause;
+    std::shared_ptr<runtime::Pause> pause;
   };
 
   Clock& clock_;
@@ -55,4 +55,4 @@ class Waiters {
   std::unordered_multimap<Key, Sleeper> sleepers_;
 };
 
-}  // namespace semel
+}  // namespace semel::once

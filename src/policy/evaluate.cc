@@ -6,17 +6,17 @@
 
 #include <fmt/format.h>
 
-#include "policy/ascii.h"
+#include "core/ascii.h"
 #include "policy/expression.h"
 #include "policy/part_value.h"
 #include "policy/request_view.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 void append_encoded(std::string& out, std::string_view value) {
   for (const char c : value) {
-    const bool unreserved = is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+    const bool unreserved = core::is_letter(c) || core::is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
     if (unreserved) {
       out.push_back(c);
     } else {
@@ -55,4 +55,4 @@ std::expected<std::string, PartError> render_target(const Expression& expression
   return target;
 }
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -13,14 +13,14 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.h"
 #include "core/check.h"
-#include "policy/ascii.h"
-#include "policy/fault.h"
 #include "policy/fields.h"
-#include "policy/nearest.h"
+#include "reading/fault.h"
+#include "reading/nearest.h"
 #include <semel/fingerprint.h>
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 constexpr std::size_t expression_bytes_max = 1024;
@@ -91,37 +91,38 @@ std::string list_words(ExpressionUse use) {
 std::string suggest_word(std::string_view name, std::string_view rest, ExpressionUse use) {
   std::vector<std::string_view> names;
   for (const Word& word : words_for(use)) names.push_back(word.name);
-  const auto near = nearest(name, names);
+  const auto near = reading::nearest(name, names);
   return near ? fmt::format("{{{}{}}}", *near, rest) : std::string{};
 }
 
 // A name that is there, and no name for it: `{json:/pointer}` and `{sha256:body}` have rules of their own.
-Parsed<void> check_name(Part& part, std::string_view kind, std::size_t offset) {
+reading::Parsed<void> check_name(Part& part, std::string_view kind, std::size_t offset) {
   if (part.kind == PartKind::json) {
     const auto pointers = IgnoreList::parse({part.text});
     if (!pointers) {
       const bool no_slash = !part.text.starts_with('/');
-      return fault(fmt::format("\"{}\" is not a JSON pointer (RFC 6901)", part.text),
-                   no_slash ? fmt::format("{{json:/{}}}", part.text) : std::string{}, offset);
+      return reading::fault(fmt::format("\"{}\" is not a JSON pointer (RFC 6901)", part.text),
+                            no_slash ? fmt::format("{{json:/{}}}", part.text) : std::string{}, offset);
     }
     part.pointer = pointers->paths().front();
     return {};
   }
   if (part.kind == PartKind::sha256 && part.text != "body") {
-    return fault("only the body is hashed: {sha256:body}", "{sha256:body}", offset);
+    return reading::fault("only the body is hashed: {sha256:body}", "{sha256:body}", offset);
   }
   if (part.kind == PartKind::client_cert && part.text != "subject") {
-    return fault("of a certificate only the subject is known: {client_cert:subject}", "{client_cert:subject}", offset);
+    return reading::fault("of a certificate only the subject is known: {client_cert:subject}", "{client_cert:subject}",
+                          offset);
   }
   const bool any_text = part.kind == PartKind::query || part.kind == PartKind::form || part.kind == PartKind::item;
   if (!any_text && !is_field_name(part.text)) {
-    return fault(fmt::format("\"{}\" is not the name of a {}", part.text, kind), {}, offset);
+    return reading::fault(fmt::format("\"{}\" is not the name of a {}", part.text, kind), {}, offset);
   }
   return {};
 }
 
 // Between the braces. Offsets count from the opening brace.
-Parsed<Part> parse_part(std::string_view inside, ExpressionUse use) {
+reading::Parsed<Part> parse_part(std::string_view inside, ExpressionUse use) {
   const std::string_view whole = inside;
   Part part;
   part.optional = inside.ends_with('?');
@@ -130,27 +131,29 @@ Parsed<Part> parse_part(std::string_view inside, ExpressionUse use) {
   const std::string_view kind = inside.substr(0, colon);
   const bool has_name = colon < inside.size();
   part.text = std::string(has_name ? inside.substr(colon + 1) : std::string_view{});
-  if (kind.empty()) return fault("a part in braces begins with its kind, such as {header:X}; {{ is a brace");
+  if (kind.empty()) return reading::fault("a part in braces begins with its kind, such as {header:X}; {{ is a brace");
   if (kind == "key" && use == ExpressionUse::identity) {
-    return fault("{key} is known only in a probe; here it would have to name itself", {}, 1);
+    return reading::fault("{key} is known only in a probe; here it would have to name itself", {}, 1);
   }
   const Word* const word = find_word(kind, use);
   if (word == nullptr) {
-    return fault(fmt::format("there is no part {{{}}}; there are {}", kind, list_words(use)),
-                 suggest_word(kind, whole.substr(colon), use), 1);
+    return reading::fault(fmt::format("there is no part {{{}}}; there are {}", kind, list_words(use)),
+                          suggest_word(kind, whole.substr(colon), use), 1);
   }
   part.kind = word->kind;
   if (!word->takes_name) {
-    if (has_name) return fault(fmt::format("{{{}}} takes no name", kind), fmt::format("{{{}}}", kind), colon + 1);
+    if (has_name)
+      return reading::fault(fmt::format("{{{}}} takes no name", kind), fmt::format("{{{}}}", kind), colon + 1);
     if (part.optional) {
-      return fault(fmt::format("{{{}}} is always there", kind), fmt::format("{{{}}}", kind), inside.size() + 1);
+      return reading::fault(fmt::format("{{{}}} is always there", kind), fmt::format("{{{}}}", kind),
+                            inside.size() + 1);
     }
     return part;
   }
   const std::size_t name_offset = std::min(colon, inside.size()) + 2;
   if (part.text.empty()) {
     const std::string_view example = part.kind == PartKind::json ? "/pointer" : "NAME";
-    return fault(fmt::format("{{{}}} needs a name: {{{}:{}}}", kind, kind, example), {}, 1);
+    return reading::fault(fmt::format("{{{}}} needs a name: {{{}:{}}}", kind, kind, example), {}, 1);
   }
   const auto named = check_name(part, kind, name_offset);
   if (!named) return std::unexpected(named.error());
@@ -161,14 +164,14 @@ bool may_stand_in_target(char c) {
   return c > ' ' && c <= '~' && c != '#' && c != '\\';
 }
 
-Parsed<Expression> check_target(Expression expression) {
+reading::Parsed<Expression> check_target(Expression expression) {
   for (std::size_t i = 0; i < expression.text.size(); ++i) {
     if (!may_stand_in_target(expression.text[i])) {
-      return fault("a target holds only visible ASCII characters, and neither `#` nor a backslash", {}, i);
+      return reading::fault("a target holds only visible ASCII characters, and neither `#` nor a backslash", {}, i);
     }
   }
   if (!expression.text.starts_with('/')) {
-    return fault("a target begins with a slash", fmt::format("/{}", expression.text));
+    return reading::fault("a target begins with a slash", fmt::format("/{}", expression.text));
   }
   return expression;
 }
@@ -185,8 +188,8 @@ bool Expression::has(PartKind kind) const {
   return std::ranges::find(parts, kind, &Part::kind) != parts.end();
 }
 
-Parsed<Expression> parse_expression(std::string_view text, ExpressionUse use) {
-  if (text.size() > expression_bytes_max) return fault("an expression is at most 1024 bytes long");
+reading::Parsed<Expression> parse_expression(std::string_view text, ExpressionUse use) {
+  if (text.size() > expression_bytes_max) return reading::fault("an expression is at most 1024 bytes long");
   Expression expression{.text = std::string(text), .parts = {}};
   const auto literal = [&]() -> std::string& {
     if (expression.parts.empty() || expression.parts.back().kind != PartKind::literal) expression.parts.emplace_back();
@@ -194,16 +197,16 @@ Parsed<Expression> parse_expression(std::string_view text, ExpressionUse use) {
   };
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
-    if (is_control(c)) return fault("an expression holds no control characters", {}, i);
+    if (core::is_control(c)) return reading::fault("an expression holds no control characters", {}, i);
     const bool brace = c == '{' || c == '}';
     if (!brace || (i + 1 < text.size() && text[i + 1] == c)) {
       literal().push_back(c);
       i += brace ? 2 : 1;
       continue;
     }
-    if (c == '}') return fault("a `}` closes nothing; }} is a brace", {}, i);
+    if (c == '}') return reading::fault("a `}` closes nothing; }} is a brace", {}, i);
     const std::size_t end = text.find_first_of("{}", i + 1);
-    if (end == std::string_view::npos || text[end] == '{') return fault("this `{` is never closed", {}, i);
+    if (end == std::string_view::npos || text[end] == '{') return reading::fault("this `{` is never closed", {}, i);
     auto part = parse_part(text.substr(i + 1, end - i - 1), use);
     if (!part) {
       part.error().offset += i;
@@ -212,14 +215,14 @@ Parsed<Expression> parse_expression(std::string_view text, ExpressionUse use) {
     expression.parts.push_back(std::move(*part));
     i = end + 1;
   }
-  if (expression.parts.size() > parts_max) return fault("an expression has at most 32 parts");
+  if (expression.parts.size() > parts_max) return reading::fault("an expression has at most 32 parts");
   return use == ExpressionUse::target ? check_target(std::move(expression)) : expression;
 }
 
 Expression expression(std::string_view text) {
   auto parsed = parse_expression(text);
-  check(parsed.has_value(), "an expression in the code is right");
+  core::check(parsed.has_value(), "an expression in the code is right");
   return std::move(*parsed);
 }
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/fault.h"
 #include "policy/request_view.h"
+#include "reading/fault.h"
 
-namespace semel {
+namespace semel::policy {
 
 enum class PartKind : std::uint8_t {
   literal,
@@ -73,7 +73,7 @@ enum class ExpressionUse : std::uint8_t {
   handshake,    // what a webhook's handshake answers
 };
 
-Parsed<Expression> parse_expression(std::string_view text, ExpressionUse use = ExpressionUse::identity);
+reading::Parsed<Expression> parse_expression(std::string_view text, ExpressionUse use = ExpressionUse::identity);
 
 // Of text that is known to be right: a default in the code.
 Expression expression(std::string_view text);
@@ -97,4 +97,4 @@ std::expected<std::string, PartError> evaluate(const Expression& expression, con
 std::expected<std::string, PartError> render_target(const Expression& expression, const RequestView& request,
                                                     std::string_view key);
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -7,12 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "core/ascii.h"
 #include "core/eight_bytes.h"
 #include "core/field_view.h"
-#include "policy/ascii.h"
 #include "policy/name_set.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 constexpr NameSet hop_by_hop("Connection", "Keep-Alive", "Proxy-Connection", "TE", "Upgrade", "Trailer",
@@ -22,7 +22,8 @@ constexpr NameSet personal("Set-Cookie", "Set-Cookie2", "Date", "WWW-Authenticat
                            "Authentication-Info", "Proxy-Authentication-Info", "Authentication-Control");
 
 constexpr bool is_token_char(char c) {
-  return is_letter(c) || is_digit(c) || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  return core::is_letter(c) || core::is_digit(c) ||
+         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
 // Every byte of every name is looked up here, so the answers are worked out once.
@@ -45,16 +46,17 @@ bool is_field_name(std::string_view name) {
 bool is_field_value(std::string_view value) {
   if (value.empty()) return true;
   if (is_blank(value.front()) || is_blank(value.back())) return false;
-  const bool control = any_byte(value, [](EightBytes eight) { return eight.below(0x20) | eight.equal_to(0x7f); });
-  return !control || std::ranges::all_of(value, [](char c) { return !is_control(c) || c == '\t'; });
+  const bool control =
+      core::any_byte(value, [](core::EightBytes eight) { return eight.below(0x20) | eight.equal_to(0x7f); });
+  return !control || std::ranges::all_of(value, [](char c) { return !core::is_control(c) || c == '\t'; });
 }
 
 bool contains_name(std::span<const std::string_view> names, std::string_view name) {
-  return std::ranges::any_of(names, [&](std::string_view other) { return equal_ignoring_case(other, name); });
+  return std::ranges::any_of(names, [&](std::string_view other) { return core::equal_ignoring_case(other, name); });
 }
 
 bool contains_name(std::span<const std::string> names, std::string_view name) {
-  return std::ranges::any_of(names, [&](const std::string& other) { return equal_ignoring_case(other, name); });
+  return std::ranges::any_of(names, [&](const std::string& other) { return core::equal_ignoring_case(other, name); });
 }
 
 bool is_hop_by_hop(std::string_view name) {
@@ -70,11 +72,11 @@ bool is_personal(std::string_view name) {
 ConnectionNames named_by_connection(std::span<const FieldView> fields) {
   ConnectionNames names;
   for (const FieldView& field : fields) {
-    if (!equal_ignoring_case(field.name, "Connection")) continue;
+    if (!core::equal_ignoring_case(field.name, "Connection")) continue;
     std::string_view line = field.value;
     while (!line.empty()) {
       const std::size_t end = std::min(line.find(','), line.size());
-      const std::string_view name = trimmed(line.substr(0, end));
+      const std::string_view name = core::trimmed(line.substr(0, end));
       if (!name.empty()) names.push_back(name);
       line.remove_prefix(std::min(line.size(), end + 1));
     }
@@ -82,4 +84,4 @@ ConnectionNames named_by_connection(std::span<const FieldView> fields) {
   return names;
 }
 
-}  // namespace semel
+}  // namespace semel::policy

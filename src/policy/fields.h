@@ -10,7 +10,7 @@
 #include "core/field_view.h"
 #include "core/function_ref.h"
 
-namespace semel {
+namespace semel::policy {
 
 bool is_field_name(std::string_view name);  // a token, RFC 9110 §5.6.2
 
@@ -34,6 +34,6 @@ bool contains_name(std::span<const std::string_view> names, std::string_view nam
 bool contains_name(std::span<const std::string> names, std::string_view name);
 
 // Where fields are written to, one by one.
-using FieldSink = FunctionRef<void(std::string_view name, std::string_view value)>;
+using FieldSink = core::FunctionRef<void(std::string_view name, std::string_view value)>;
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -7,16 +7,17 @@
 #include <string_view>
 #include <utility>
 
-#include "policy/ascii.h"
+#include "core/ascii.h"
 
-namespace semel {
+namespace semel::policy {
 
 std::optional<std::string> form_decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '%') {
-      if (i + 2 >= text.size() || !is_hex_digit(text[i + 1]) || !is_hex_digit(text[i + 2])) return std::nullopt;
-      out.push_back(static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2])));
+      if (i + 2 >= text.size() || !core::is_hex_digit(text[i + 1]) || !core::is_hex_digit(text[i + 2]))
+        return std::nullopt;
+      out.push_back(static_cast<char>(core::hex_value(text[i + 1]) * 16 + core::hex_value(text[i + 2])));
       i += 2;
     } else {
       out.push_back(text[i] == '+' ? ' ' : text[i]);
@@ -41,4 +42,4 @@ std::optional<FormPairs> form_pairs(std::string_view text) {
   return pairs;
 }
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace semel {
+namespace semel::policy {
 
 // `+` is a space, `%XX` a byte. Nothing: a percent sign without two digits.
 std::optional<std::string> form_decoded(std::string_view text);
@@ -17,4 +17,4 @@ std::optional<std::string> form_decoded(std::string_view text);
 using FormPairs = std::vector<std::pair<std::string, std::string>>;
 std::optional<FormPairs> form_pairs(std::string_view text);
 
-}  // namespace semel
+}  // namespace semel::policy

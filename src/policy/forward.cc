@@ -13,15 +13,15 @@
 #include <system_error>
 #include <vector>
 
+#include "core/ascii.h"
 #include "core/field_view.h"
-#include "policy/ascii.h"
-#include "policy/config.h"
 #include "policy/expression.h"
 #include "policy/fields.h"
 #include "policy/name_set.h"
 #include "policy/request_view.h"
+#include "policy/route.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 constexpr std::string_view via_field = "Via";
@@ -42,14 +42,15 @@ constexpr NameSet meaningful("Host", "Content-Length", "Content-Type", "Authoriz
 std::string appended(std::span<const FieldView> fields, std::string_view name, std::string_view last) {
   std::string list;
   for (const FieldView& field : fields) {
-    if (!equal_ignoring_case(field.name, name) || trimmed(field.value).empty()) continue;
+    if (!core::equal_ignoring_case(field.name, name) || core::trimmed(field.value).empty()) continue;
     list.append(field.value).append(", ");
   }
   return list.append(last);
 }
 
 bool tells_the_way(std::string_view name) {
-  return of_the_way.contains(name) || equal_ignoring_case(name.substr(0, of_the_way_prefix.size()), of_the_way_prefix);
+  return of_the_way.contains(name) ||
+         core::equal_ignoring_case(name.substr(0, of_the_way_prefix.size()), of_the_way_prefix);
 }
 
 constexpr std::string_view hops_field = "Max-Forwards";
@@ -60,7 +61,7 @@ bool counts_hops(const RequestView& request) {
 
 // As many as anybody can need, if there are more. Nothing: not a number.
 std::optional<std::uint32_t> parse_hops(std::string_view text) {
-  if (text.empty() || !std::ranges::all_of(text, is_digit)) return std::nullopt;
+  if (text.empty() || !std::ranges::all_of(text, core::is_digit)) return std::nullopt;
   std::uint32_t hops = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hops);
   return error == std::errc{} ? hops : std::numeric_limits<std::uint32_t>::max();
@@ -73,12 +74,13 @@ std::string counted_down(std::string_view hops) {
 }
 
 bool has_field(std::span<const FieldView> fields, std::string_view name) {
-  return std::ranges::any_of(fields, [&](const FieldView& field) { return equal_ignoring_case(field.name, name); });
+  return std::ranges::any_of(fields,
+                             [&](const FieldView& field) { return core::equal_ignoring_case(field.name, name); });
 }
 
 bool names_header(const Expression& expression, std::string_view name) {
   return std::ranges::any_of(expression.parts, [&](const Part& part) {
-    return part.kind == PartKind::header && equal_ignoring_case(part.text, name);
+    return part.kind == PartKind::header && core::equal_ignoring_case(part.text, name);
   });
 }
 
@@ -95,7 +97,7 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
     if (is_hop_by_hop(field.name) || is_framing(field.name) || contains_name(connection, field.name)) continue;
     if (rewritten.contains(field.name)) continue;
     if (!keep_the_way && tells_the_way(field.name)) continue;
-    if (counting && equal_ignoring_case(field.name, hops_field)) {
+    if (counting && core::equal_ignoring_case(field.name, hops_field)) {
       sink(field.name, counted_down(field.value));
       continue;
     }
@@ -119,7 +121,8 @@ std::optional<std::string> dropped_by_request(std::span<const FieldView> fields,
 
 bool asks_for_websocket(const RequestView& request) {
   const std::vector<std::string_view> upgrades = lines_of(request.fields, "Upgrade");
-  return request.method == "GET" && upgrades.size() == 1 && equal_ignoring_case(trimmed(upgrades.front()), websocket) &&
+  return request.method == "GET" && upgrades.size() == 1 &&
+         core::equal_ignoring_case(core::trimmed(upgrades.front()), websocket) &&
          contains_name(named_by_connection(request.fields), "Upgrade");
 }
 
@@ -137,14 +140,14 @@ bool goes_in_circles(std::span<const FieldView> fields, std::string_view via) {
     while (!line.empty()) {
       const std::size_t end = std::min(line.find(','), line.size());
       // `1.1 name (comment)` or `HTTP/1.1 name`
-      std::string_view entry = trimmed(line.substr(0, end));
+      std::string_view entry = core::trimmed(line.substr(0, end));
       entry.remove_prefix(std::min(entry.size(), entry.find(' ')));
-      entry = trimmed(entry);
-      if (equal_ignoring_case(entry.substr(0, entry.find(' ')), via)) return true;
+      entry = core::trimmed(entry);
+      if (core::equal_ignoring_case(entry.substr(0, entry.find(' ')), via)) return true;
       line.remove_prefix(std::min(line.size(), end + 1));
     }
   }
   return false;
 }
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -13,13 +13,16 @@
 #include <string_view>
 
 #include "core/field_view.h"
-#include "policy/config.h"
 #include "policy/fields.h"
 #include "policy/request_view.h"
+#include "policy/route.h"
 
-namespace semel {
+namespace semel::policy {
 
 inline constexpr std::string_view attempt_field = "Idempotency-Attempt";
+
+// What becomes of the X-Forwarded-* fields that a request brings along.
+enum class Forwarded : std::uint8_t { append, replace };
 
 // How the request reached us.
 struct Hop {
@@ -55,4 +58,4 @@ Reach reach_of(const RequestView& request);
 // Whether the request has been through a gateway of this name already.
 bool goes_in_circles(std::span<const FieldView> fields, std::string_view via);
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "policy/fault.h"
+#include "reading/fault.h"
 
-namespace semel {
+namespace semel::policy {
 
 struct HostPattern {
   std::string host;  // an IPv6 address with its brackets; of `*.example.com` what names must end in: `.example.com`
@@ -25,7 +25,7 @@ struct HostPattern {
   [[nodiscard]] bool matches(std::string_view authority) const;
 };
 
-Parsed<HostPattern> parse_host_pattern(std::string_view text);
+reading::Parsed<HostPattern> parse_host_pattern(std::string_view text);
 
 // Whether one of them matches. With an empty list every authority is fine, also none.
 bool answers_to(std::span<const HostPattern> hosts, std::string_view authority);
@@ -34,4 +34,4 @@ bool answers_to(std::span<const HostPattern> hosts, std::string_view authority);
 // else owns can be made to mean this machine, and a browser then takes our pages for those of that name's owner.
 bool is_local(std::string_view authority);
 
-}  // namespace semel
+}  // namespace semel::policy

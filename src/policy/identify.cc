@@ -12,16 +12,16 @@
 #include <fmt/format.h>
 
 #include "core/sha256.h"
-#include "policy/config.h"
 #include "policy/expression.h"
 #include "policy/request_view.h"
+#include "policy/route.h"
 #include <semel/fingerprint.h>
 #include <semel/http_request.h>
 #include <semel/key.h>
 #include <semel/problem.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 struct NoKey {
@@ -46,7 +46,8 @@ bool is_printable(char c) {
 
 std::string hashed(std::string_view joined) {
   std::string text(1, '\x01');
-  for (const std::uint8_t byte : sha256_parts("semel composed key v1", {joined})) text += fmt::format("{:02x}", byte);
+  for (const std::uint8_t byte : core::sha256_parts("semel composed key v1", {joined}))
+    text += fmt::format("{:02x}", byte);
   return text;
 }
 
@@ -103,4 +104,4 @@ Identified identify(const Route& route, const RequestView& request, Keyed keyed)
                   .key_text = std::move(key_of->text)};
 }
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -11,14 +11,14 @@
 #include <string>
 #include <variant>
 
-#include "policy/config.h"
 #include "policy/request_view.h"
+#include "policy/route.h"
 #include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/problem.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::policy {
 
 struct KeyOf {
   Key key;
@@ -54,4 +54,4 @@ inline Identified identify(const Route& route, const RequestView& request) {
   return identify(route, request, find_key(route, request));
 }
 
-}  // namespace semel
+}  // namespace semel::policy

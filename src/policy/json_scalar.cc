@@ -13,9 +13,9 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 
-#include "core/canonical_json.h"
+#include "core/json/canonical.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 namespace json = boost::json;
@@ -131,7 +131,7 @@ class Follower {
 
 std::expected<std::string, JsonMiss> json_scalar(std::string_view document, std::span<const std::string> pointer) {
   json::parse_options options;
-  options.max_depth = json_depth_max;
+  options.max_depth = core::json::json_depth_max;
   json::basic_parser<Follower> parser(options, pointer);
   ErrorCode error;
   const std::size_t read = parser.write_some(false, document.data(), document.size(), error);
@@ -145,4 +145,4 @@ bool is_json(std::string_view document) {
   return nothing || nothing.error() != JsonMiss::not_json;
 }
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace semel {
+namespace semel::policy {
 
 enum class JsonMiss : std::uint8_t {
   not_json,   // or nested deeper than 64
@@ -26,4 +26,4 @@ std::expected<std::string, JsonMiss> json_scalar(std::string_view document, std:
 // Whether the whole of it is JSON, as strictly as above.
 bool is_json(std::string_view document);
 
-}  // namespace semel
+}  // namespace semel::policy

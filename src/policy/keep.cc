@@ -13,18 +13,18 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.h"
 #include "core/check.h"
 #include "core/field_view.h"
-#include "policy/ascii.h"
-#include "policy/fault.h"
 #include "policy/fields.h"
 #include "policy/reply.h"
 #include "policy/request_view.h"
+#include "reading/fault.h"
 #include <semel/once.h>
 #include <semel/response.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 Verdict usual_verdict(std::uint16_t status) {
@@ -46,7 +46,7 @@ Verdict usual_verdict(std::uint16_t status) {
 std::optional<Verdict> upstream_verdict(std::span<const FieldView> fields, bool& bad) {
   const std::vector<std::string_view> lines = lines_of(fields, outcome_field);
   if (lines.empty()) return std::nullopt;
-  const std::string_view value = lines.size() == 1 ? trimmed(lines.front()) : std::string_view{};
+  const std::string_view value = lines.size() == 1 ? core::trimmed(lines.front()) : std::string_view{};
   if (value == "store") return Verdict::keep;
   if (value == "release") return Verdict::release;
   if (value == "unknown") return Verdict::unknown;
@@ -55,8 +55,8 @@ std::optional<Verdict> upstream_verdict(std::span<const FieldView> fields, bool&
 }
 
 bool is_ours(std::string_view name, std::string_view replayed_header) {
-  return equal_ignoring_case(name, outcome_field) || equal_ignoring_case(name, expires_field) ||
-         equal_ignoring_case(name, replayed_header);
+  return core::equal_ignoring_case(name, outcome_field) || core::equal_ignoring_case(name, expires_field) ||
+         core::equal_ignoring_case(name, replayed_header);
 }
 
 bool ends_here(std::string_view name, std::span<const std::string_view> connection, std::string_view replayed_header) {
@@ -65,19 +65,19 @@ bool ends_here(std::string_view name, std::span<const std::string_view> connecti
 
 }  // namespace
 
-Parsed<void> KeepRules::set(std::string_view statuses, Verdict verdict) {
+reading::Parsed<void> KeepRules::set(std::string_view statuses, Verdict verdict) {
   const bool by_class = statuses.size() == 3 && statuses[0] >= '2' && statuses[0] <= '5' && statuses.substr(1) == "xx";
   if (by_class) {
     classes_.at(static_cast<std::size_t>(statuses[0] - '0')) = verdict;
     return {};
   }
   std::uint16_t status = 0;
-  const bool digits = statuses.size() == 3 && std::ranges::all_of(statuses, is_digit);
+  const bool digits = statuses.size() == 3 && std::ranges::all_of(statuses, core::is_digit);
   if (digits) std::from_chars(statuses.begin(), statuses.end(), status);
   if (status < 200 || status > 599) {
-    const bool upper = statuses.size() == 3 && is_digit(statuses[0]) && statuses.substr(1) == "XX";
-    return fault(fmt::format("\"{}\" is not a status from 200 to 599 or a class such as \"5xx\"", statuses),
-                 upper ? to_lower(statuses) : std::string{});
+    const bool upper = statuses.size() == 3 && core::is_digit(statuses[0]) && statuses.substr(1) == "XX";
+    return reading::fault(fmt::format("\"{}\" is not a status from 200 to 599 or a class such as \"5xx\"", statuses),
+                          upper ? core::to_lower(statuses) : std::string{});
   }
   statuses_.emplace_back(status, verdict);
   return {};
@@ -94,7 +94,7 @@ std::optional<Verdict> KeepRules::find(std::uint16_t status) const {
 KeepRules keep_successes() {
   KeepRules rules;
   for (const std::string_view statuses : {"3xx", "4xx"}) {
-    check(rules.set(statuses, Verdict::release).has_value(), "these are classes of statuses");
+    core::check(rules.set(statuses, Verdict::release).has_value(), "these are classes of statuses");
   }
   return rules;
 }
@@ -126,7 +126,7 @@ Response to_keep(std::uint16_t status, std::span<const FieldView> fields, std::s
     if (!is_field_name(field.name) || !is_field_value(field.value)) continue;
     if (ends_here(field.name, connection, terms.replayed_header)) continue;
     if (is_personal(field.name) && !contains_name(terms.replay_fields, field.name)) continue;
-    if (!response.body_kept && !equal_ignoring_case(field.name, "Location")) continue;
+    if (!response.body_kept && !core::equal_ignoring_case(field.name, "Location")) continue;
     response.fields.push_back({.name = std::string(field.name), .value = std::string(field.value)});
   }
   if (response.body_kept) response.body = std::string(body);
@@ -155,4 +155,4 @@ Result<void> check_stored(const Response& response) {
   return {};
 }
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -20,21 +20,21 @@
 #include <vector>
 
 #include "core/field_view.h"
-#include "policy/fault.h"
 #include "policy/fields.h"
 #include "policy/request_view.h"
+#include "reading/fault.h"
 #include <semel/once.h>
 #include <semel/response.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::policy {
 
 inline constexpr std::string_view outcome_field = "Semel-Outcome";
 
 // A route's verdicts by status ("404") or class ("5xx"); the status is the more exact one and wins.
 class KeepRules {
  public:
-  Parsed<void> set(std::string_view statuses, Verdict verdict);
+  reading::Parsed<void> set(std::string_view statuses, Verdict verdict);
   [[nodiscard]] std::optional<Verdict> find(std::uint16_t status) const;
 
  private:
@@ -76,4 +76,4 @@ void to_client(std::span<const FieldView> fields, std::string_view replayed_head
 // replay: what is read from a disk is input.
 Result<void> check_stored(const Response& response);
 
-}  // namespace semel
+}  // namespace semel::policy

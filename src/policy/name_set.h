@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "policy/ascii.h"
+#include "core/ascii.h"
 
-namespace semel {
+namespace semel::policy {
 
 template <std::size_t count>
 class NameSet {
@@ -22,7 +22,7 @@ class NameSet {
 
   [[nodiscard]] constexpr bool contains(std::string_view name) const {
     if ((lengths_ & bit(name.size())) == 0) return false;
-    return std::ranges::any_of(names_, [&](std::string_view one) { return equal_ignoring_case(one, name); });
+    return std::ranges::any_of(names_, [&](std::string_view one) { return core::equal_ignoring_case(one, name); });
   }
 
  private:
@@ -34,4 +34,4 @@ class NameSet {
 template <class... Name>
 NameSet(Name...) -> NameSet<sizeof...(Name)>;
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -13,17 +13,17 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.h"
 #include "core/check.h"
 #include "core/encoding.h"
 #include "core/sha256.h"
-#include "policy/ascii.h"
 #include "policy/expression.h"
 #include "policy/form.h"
 #include "policy/json_scalar.h"
 #include "policy/request_view.h"
 #include <semel/key.h>
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 using Value = std::expected<PartValue, PartError>;
@@ -61,7 +61,7 @@ std::string_view as_text(const Digest& digest) {
 
 Value header_value(const Part& part, const RequestView& request) {
   std::vector<std::string_view> lines = lines_of(request.fields, part.text);
-  for (std::string_view& line : lines) line = trimmed(line);
+  for (std::string_view& line : lines) line = core::trimmed(line);
   return only(part, lines);
 }
 
@@ -70,10 +70,10 @@ Value cookie_value(const Part& part, const RequestView& request) {
   for (std::string_view line : lines_of(request.fields, "Cookie")) {
     while (!line.empty()) {
       const std::size_t end = std::min(line.find(';'), line.size());
-      const std::string_view pair = trimmed(line.substr(0, end));
+      const std::string_view pair = core::trimmed(line.substr(0, end));
       const std::size_t equals = pair.find('=');
-      if (equals != std::string_view::npos && trimmed(pair.substr(0, equals)) == part.text) {
-        found.push_back(trimmed(pair.substr(equals + 1)));
+      if (equals != std::string_view::npos && core::trimmed(pair.substr(0, equals)) == part.text) {
+        found.push_back(core::trimmed(pair.substr(equals + 1)));
       }
       line.remove_prefix(std::min(line.size(), end + 1));
     }
@@ -131,7 +131,7 @@ Value value_of(const Part& part, const RequestView& request) {
     case PartKind::form:
       return form_value(part, request);
     case PartKind::sha256:
-      return to_hex(as_text(sha256(request.body)));
+      return core::to_hex(as_text(core::sha256(request.body)));
     case PartKind::json:
       return json_value(part, request);
     case PartKind::path:
@@ -154,7 +154,7 @@ Value value_of(const Part& part, const RequestView& request) {
     case PartKind::key_id:
       break;
   }
-  check(false, "what a request alone cannot tell is filled in by whoever knows it, such as render_target()");
+  core::check(false, "what a request alone cannot tell is filled in by whoever knows it, such as render_target()");
   return std::nullopt;
 }
 
@@ -173,4 +173,4 @@ std::string join_values(std::span<const PartValue> values) {
   return joined;
 }
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -9,7 +9,7 @@
 #include "policy/expression.h"
 #include "policy/request_view.h"
 
-namespace semel {
+namespace semel::policy {
 
 // Nothing: an optional part that is absent.
 using PartValue = std::optional<std::string>;
@@ -21,4 +21,4 @@ std::expected<PartValue, PartError> value_of(const Part& part, const RequestView
 // one. So no two lists are joined alike.
 std::string join_values(std::span<const PartValue> values);
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -11,11 +11,11 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.h"
 #include "core/check.h"
-#include "policy/ascii.h"
-#include "policy/fault.h"
+#include "reading/fault.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 constexpr std::size_t pattern_bytes_max = 1024;
@@ -29,7 +29,7 @@ bool is_dot(std::string_view& segment) {
     segment.remove_prefix(1);
     return true;
   }
-  if (segment.size() >= 3 && equal_ignoring_case(segment.substr(0, 3), "%2e")) {
+  if (segment.size() >= 3 && core::equal_ignoring_case(segment.substr(0, 3), "%2e")) {
     segment.remove_prefix(3);
     return true;
   }
@@ -55,8 +55,10 @@ std::string decoded(std::string_view text) {
     again = false;
     std::string next;
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const bool encoded = out[i] == '%' && i + 2 < out.size() && is_hex_digit(out[i + 1]) && is_hex_digit(out[i + 2]);
-      next.push_back(encoded ? static_cast<char>(hex_value(out[i + 1]) << 4U | hex_value(out[i + 2])) : out[i]);
+      const bool encoded =
+          out[i] == '%' && i + 2 < out.size() && core::is_hex_digit(out[i + 1]) && core::is_hex_digit(out[i + 2]);
+      next.push_back(encoded ? static_cast<char>(core::hex_value(out[i + 1]) << 4U | core::hex_value(out[i + 2]))
+                             : out[i]);
       if (encoded) i += 2;
       again = again || encoded;
     }
@@ -66,7 +68,7 @@ std::string decoded(std::string_view text) {
 }
 
 std::string plainest_segment(std::string_view segment) {
-  return to_lower(segment.substr(0, segment.find(';')));
+  return core::to_lower(segment.substr(0, segment.find(';')));
 }
 
 }  // namespace
@@ -94,14 +96,17 @@ bool Pattern::literal() const {
   return !open && std::ranges::find(segments, "*") == segments.end();
 }
 
-Parsed<Pattern> parse_pattern(std::string_view text) {
-  if (text.size() > pattern_bytes_max) return fault("a path is at most 1024 bytes long");
-  if (!text.starts_with('/')) return fault("a path begins with a slash", fmt::format("/{}", text));
+reading::Parsed<Pattern> parse_pattern(std::string_view text) {
+  if (text.size() > pattern_bytes_max) return reading::fault("a path is at most 1024 bytes long");
+  if (!text.starts_with('/')) return reading::fault("a path begins with a slash", fmt::format("/{}", text));
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] <= ' ' || text[i] > '~') return fault("a path holds only visible ASCII; encode the rest (%XX)", {}, i);
-    if (text[i] == '?' || text[i] == '#') return fault("a route is found by path only; leave out what follows", {}, i);
+    if (text[i] <= ' ' || text[i] > '~')
+      return reading::fault("a path holds only visible ASCII; encode the rest (%XX)", {}, i);
+    if (text[i] == '?' || text[i] == '#')
+      return reading::fault("a route is found by path only; leave out what follows", {}, i);
   }
-  if (const auto doubt = doubtful_path(text)) return fault(fmt::format("a path with {} is never guarded", *doubt));
+  if (const auto doubt = doubtful_path(text))
+    return reading::fault(fmt::format("a path with {} is never guarded", *doubt));
   Pattern pattern{.text = std::string(text), .segments = {}, .open = text.ends_with("/*")};
   std::string_view rest = text;
   if (pattern.open) rest.remove_suffix(2);
@@ -109,7 +114,8 @@ Parsed<Pattern> parse_pattern(std::string_view text) {
     const auto offset = static_cast<std::size_t>(rest.data() - text.data()) + 1;
     const std::string_view segment = take_segment(rest);
     if (segment.size() > 1 && segment.find('*') != std::string_view::npos) {
-      return fault("`*` stands for a whole segment, between two slashes or at the end", {}, offset + segment.find('*'));
+      return reading::fault("`*` stands for a whole segment, between two slashes or at the end", {},
+                            offset + segment.find('*'));
     }
     pattern.segments.emplace_back(segment);
   }
@@ -118,7 +124,7 @@ Parsed<Pattern> parse_pattern(std::string_view text) {
 
 Pattern pattern(std::string_view text) {
   auto parsed = parse_pattern(text);
-  check(parsed.has_value(), "a path in the code is right");
+  core::check(parsed.has_value(), "a path in the code is right");
   return std::move(*parsed);
 }
 
@@ -128,8 +134,8 @@ std::optional<std::string_view> doubtful_path(std::string_view path) {
     if (path[i] == '\0') return "a NUL";
     if (path[i] != '%' || i + 2 >= path.size()) continue;
     const std::string_view digits = path.substr(i + 1, 2);
-    if (equal_ignoring_case(digits, "2f")) return "an encoded slash";
-    if (equal_ignoring_case(digits, "5c")) return "an encoded backslash";
+    if (core::equal_ignoring_case(digits, "2f")) return "an encoded slash";
+    if (core::equal_ignoring_case(digits, "5c")) return "an encoded backslash";
     if (digits == "00") return "an encoded NUL";
   }
   for (std::string_view rest = path; rest.starts_with('/');) {
@@ -157,7 +163,7 @@ bool is_plainest(std::string_view path) {
   if (!path.starts_with('/') || (path.size() > 1 && path.ends_with('/'))) return false;
   char before = '\0';
   for (const char c : path) {
-    if (c == '%' || c == ';' || c == '\\' || to_lower(c) != c) return false;
+    if (c == '%' || c == ';' || c == '\\' || core::to_lower(c) != c) return false;
     if (before == '/' && (c == '/' || c == '.')) return false;
     before = c;
   }
@@ -173,4 +179,4 @@ Pattern plainest(const Pattern& pattern) {
   return plain;
 }
 
-}  // namespace semel
+}  // namespace semel::policy

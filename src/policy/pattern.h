@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/fault.h"
+#include "reading/fault.h"
 
-namespace semel {
+namespace semel::policy {
 
 struct Pattern {
   std::string text;
@@ -31,7 +31,7 @@ struct Pattern {
   [[nodiscard]] bool covers(const Pattern& other) const;
 };
 
-Parsed<Pattern> parse_pattern(std::string_view text);
+reading::Parsed<Pattern> parse_pattern(std::string_view text);
 
 // Of text that is known to be right: a default in the code.
 Pattern pattern(std::string_view text);
@@ -48,4 +48,4 @@ bool is_plainest(std::string_view path);
 // The same of a pattern, to be matched with such paths.
 Pattern plainest(const Pattern& pattern);
 
-}  // namespace semel
+}  // namespace semel::policy

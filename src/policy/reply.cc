@@ -13,14 +13,14 @@
 
 #include <fmt/format.h>
 
-#include "core/json_string.h"
+#include "core/json/string.h"
 #include "policy/keep.h"
 #include <semel/clock.h>
 #include <semel/problem.h>
 #include <semel/response.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 using Phrase = std::pair<std::uint16_t, std::string_view>;
@@ -61,16 +61,17 @@ Field content_type() {
 
 std::string problem_body(std::string_view type, std::string_view title, std::uint16_t status, std::string_view detail,
                          std::string_view retry) {
-  return fmt::format(R"({{"type":"{}","title":"{}","status":{},"detail":"{}","retry":"{}"}})", json_spelling(type),
-                     json_spelling(title), status, json_spelling(detail), retry);
+  return fmt::format(R"({{"type":"{}","title":"{}","status":{},"detail":"{}","retry":"{}"}})",
+                     core::json::json_spelling(type), core::json::json_spelling(title), status,
+                     core::json::json_spelling(detail), retry);
 }
 
 // An extension of the problem (RFC 9457 §3.2), in the form that Stripe's clients read.
 void add_error_member(std::string& body, std::string_view code, std::string_view detail, const ReplyConfig& config) {
   if (!config.error_member) return;
   body.pop_back();
-  body += fmt::format(R"(,"error":{{"type":"idempotency_error","code":"{}","message":"{}"}}}})", json_spelling(code),
-                      json_spelling(detail));
+  body += fmt::format(R"(,"error":{{"type":"idempotency_error","code":"{}","message":"{}"}}}})",
+                      core::json::json_spelling(code), core::json::json_spelling(detail));
 }
 
 // Whether the contract promises a Retry-After with this problem.
@@ -158,4 +159,4 @@ std::string rfc3339(Time time) {
   return text;
 }
 
-}  // namespace semel
+}  // namespace semel::policy

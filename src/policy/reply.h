@@ -13,7 +13,7 @@
 #include <semel/response.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::policy {
 
 inline constexpr std::string_view expires_field = "Idempotency-Expires";
 
@@ -46,4 +46,4 @@ std::string rfc3339(Time time);  // UTC, whole seconds
 
 std::string_view reason_phrase(std::uint16_t status);
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ascii.h"
 #include "core/field_view.h"
-#include "policy/ascii.h"
 
-namespace semel {
+namespace semel::policy {
 
 struct RequestView {
   std::string_view method;
@@ -34,7 +34,7 @@ constexpr void set_target(RequestView& request, std::string_view target) {
 inline std::vector<std::string_view> lines_of(std::span<const FieldView> fields, std::string_view name) {
   std::vector<std::string_view> lines;
   for (const FieldView& field : fields) {
-    if (equal_ignoring_case(field.name, name)) lines.push_back(field.value);
+    if (core::equal_ignoring_case(field.name, name)) lines.push_back(field.value);
   }
   return lines;
 }
@@ -44,7 +44,7 @@ inline bool is_form(const RequestView& request) {
   const std::vector<std::string_view> types = lines_of(request.fields, "Content-Type");
   if (types.size() != 1) return false;
   const std::string_view type = types.front().substr(0, types.front().find(';'));
-  return equal_ignoring_case(trimmed(type), "application/x-www-form-urlencoded");
+  return core::equal_ignoring_case(core::trimmed(type), "application/x-www-form-urlencoded");
 }
 
-}  // namespace semel
+}  // namespace semel::policy

@@ -1,46 +1,33 @@
-// Which rule a request falls under.
-//
-// Webhooks are tried before routes, each in the order of the file; the first whose path matches decides, whatever the
-// method. On a route's path the methods that it lists are guarded and all others pass through. On a webhook's path
-// every method is the webhook's: some providers first say hello with a GET.
+// A route: which requests are guarded, by which key, and where they go. conf/semel.toml explains each member.
 #pragma once
 
-#include <string_view>
-#include <variant>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "policy/config.h"
+#include "policy/expression.h"
+#include "policy/pattern.h"
+#include "policy/target.h"
+#include <semel/fingerprint.h>
+#include <semel/http_request.h>
 
-namespace semel {
+namespace semel::policy {
 
-struct Guarded {
-  const Route* route;
+enum class Mode : std::uint8_t { enforce, observe };
+
+struct Route {
+  Pattern path;
+  std::vector<std::string> methods{"POST", "PATCH"};
+  Target target;
+  KeyMode key = KeyMode::required;
+  Expression key_from = expression("{header:Idempotency-Key}");
+  Expression scope = expression("{header:Authorization}");
+  std::string space = "default";
+  BodyForm fingerprint = BodyForm::json;
+  IgnoreList ignore;
+  std::optional<Expression> probe;
+  Mode mode = Mode::enforce;
 };
-struct Unguarded {
-  const Route* route;
-};
-struct WebhookCall {
-  const Webhook* webhook;
-};
-struct NoRoute {};  // 404
-// 400: see doubtful_path(). `why` names what the path holds.
-struct DoubtfulPath {
-  std::string_view why;
-};
 
-// 400: `post` is another method than POST in HTTP, but not for every server.
-struct MisspelledMethod {};
-
-using Match = std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPath, MisspelledMethod>;
-
-// `path` is as received, without the query. The pointers live as long as `config`.
-Match match(const Config& config, std::string_view method, std::string_view path);
-
-// Whether `method` is one of those that the route lists.
-bool lists(const Route& route, std::string_view method);
-
-// Whether `method`, which is not listed, differs from one that is by the case of its letters only.
-bool misspelled(const Route& route, std::string_view method);
-inline constexpr std::string_view misspelled_detail =
-    "The method is not written in capital letters, which programs read in different ways.";
-
-}  // namespace semel
+}  // namespace semel::policy

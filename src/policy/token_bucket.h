@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <optional>
 
-#include "policy/units.h"
+#include "reading/units.h"
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::policy {
 
 class TokenBucket {
  public:
   // Takes a token; nothing if there was one, otherwise how long it takes until there is.
-  std::optional<Millis> take(const Rate& rate, Time now) {
+  std::optional<Millis> take(const reading::Rate& rate, Time now) {
     const double capacity = rate.count;
     const double per_milli = capacity / static_cast<double>(rate.per.count());
     const auto elapsed = static_cast<double>(std::max((now - at_).count(), Millis::rep{0}));
@@ -25,7 +25,7 @@ class TokenBucket {
   }
 
   // Whether it would be full by now, as if it had never been used.
-  [[nodiscard]] bool is_full(const Rate& rate, Time now) const { return now >= at_ + rate.per; }
+  [[nodiscard]] bool is_full(const reading::Rate& rate, Time now) const { return now >= at_ + rate.per; }
 
  private:
   double tokens_ = 0;
@@ -33,4 +33,4 @@ class TokenBucket {
   bool fresh_ = true;
 };
 
-}  // namespace semel
+}  // namespace semel::policy

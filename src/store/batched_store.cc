@@ -10,7 +10,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "core/terms.h"
-#include "store/batch.h"
+#include "store/call.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -19,11 +19,11 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::store {
 
 Async<Claim> BatchedStore::claim(Key key, Fingerprint fingerprint, Terms terms) {
-  if (Result<void> sound = check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
-  Call call{.key = std::move(key), .request = {}};
+  if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
+  StoreCall call{.key = std::move(key), .request = {}};
   auto& request = call.request.emplace<ClaimCall>();
   request.fingerprint = fingerprint;
   request.terms = terms;
@@ -33,8 +33,8 @@ Async<Claim> BatchedStore::claim(Key key, Fingerprint fingerprint, Terms terms) 
 }
 
 Async<void> BatchedStore::renew(Key key, Fence fence, Millis lease) {
-  if (Result<void> sound = check_lease(lease); !sound) co_return sound;
-  Call call{.key = std::move(key), .request = {}};
+  if (Result<void> sound = core::check_lease(lease); !sound) co_return sound;
+  StoreCall call{.key = std::move(key), .request = {}};
   auto& request = call.request.emplace<RenewCall>();
   request.fence = fence;
   request.lease = lease;
@@ -43,7 +43,7 @@ Async<void> BatchedStore::renew(Key key, Fence fence, Millis lease) {
 }
 
 Async<void> BatchedStore::complete(Key key, Fence fence, SharedResponse response) {
-  Call call{.key = std::move(key), .request = {}};
+  StoreCall call{.key = std::move(key), .request = {}};
   auto& request = call.request.emplace<CompleteCall>();
   request.fence = fence;
   request.response = std::move(response);
@@ -52,7 +52,7 @@ Async<void> BatchedStore::complete(Key key, Fence fence, SharedResponse response
 }
 
 Async<void> BatchedStore::release(Key key, Fence fence) {
-  Call call{.key = std::move(key), .request = {}};
+  StoreCall call{.key = std::move(key), .request = {}};
   auto& request = call.request.emplace<ReleaseCall>();
   request.fence = fence;
   co_await submit(call);
@@ -63,7 +63,7 @@ Async<std::size_t> BatchedStore::sweep(std::size_t limit) {
   std::size_t swept = 0;
   while (swept < limit) {
     const std::size_t chunk = std::min(sweep_chunk_, limit - swept);
-    Call call;
+    StoreCall call;
     auto& request = call.request.emplace<SweepCall>();
     request.limit = chunk;
     co_await submit(call);
@@ -76,10 +76,10 @@ Async<std::size_t> BatchedStore::sweep(std::size_t limit) {
 }
 
 Async<bool> BatchedStore::reopen(Key key) {
-  Call call{.key = std::move(key), .request = {}};
+  StoreCall call{.key = std::move(key), .request = {}};
   auto& request = call.request.emplace<ReopenCall>();
   co_await submit(call);
   co_return std::move(request.answer);
 }
 
-}  // namespace semel
+}  // namespace semel::store

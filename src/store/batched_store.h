@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "store/batch.h"
+#include "store/call.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -13,7 +13,7 @@
 #include <semel/response.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::store {
 
 class BatchedStore : public Store, public Reopening {
  public:
@@ -29,7 +29,7 @@ class BatchedStore : public Store, public Reopening {
 
  private:
   // Completes, on the caller's executor, when the call has been answered. `call` lives until then.
-  virtual Task<void> submit(Call& call) = 0;
+  virtual Task<void> submit(StoreCall& call) = 0;
 
   // True if the claim could be answered at once, because it changes nothing; then it is not submitted.
   virtual bool settled(const Key& key, ClaimCall& request) = 0;
@@ -37,4 +37,4 @@ class BatchedStore : public Store, public Reopening {
   std::size_t sweep_chunk_;
 };
 
-}  // namespace semel
+}  // namespace semel::store

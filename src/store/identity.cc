@@ -14,7 +14,7 @@
 #include "core/seal.h"
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::store {
 namespace {
 
 constexpr std::string_view consequence =
@@ -22,22 +22,22 @@ constexpr std::string_view consequence =
 
 }  // namespace
 
-Salt random_salt() {
-  Salt salt{};
-  check(RAND_bytes(salt.data(), static_cast<int>(salt.size())) == 1, "the system has randomness");
+core::Salt random_salt() {
+  core::Salt salt{};
+  core::check(RAND_bytes(salt.data(), static_cast<int>(salt.size())) == 1, "the system has randomness");
   return salt;
 }
 
-Newborn new_identity(const std::vector<AesKey>& keys) {
-  check(!keys.empty(), "there is a key to wrap an identity with");
+Newborn new_identity(const std::vector<core::AesKey>& keys) {
+  core::check(!keys.empty(), "there is a key to wrap an identity with");
   Newborn made;
-  check(RAND_priv_bytes(made.identity.data(), static_cast<int>(made.identity.size())) == 1,
-        "the system has randomness");
-  made.wrapped = wrap(made.identity, keys.front(), random_salt());
+  core::check(RAND_priv_bytes(made.identity.data(), static_cast<int>(made.identity.size())) == 1,
+              "the system has randomness");
+  made.wrapped = core::wrap(made.identity, keys.front(), random_salt());
   return made;
 }
 
-Result<Known> open_identity(std::string_view wrapped, const std::vector<AesKey>& keys, std::string_view place) {
+Result<Known> open_identity(std::string_view wrapped, const std::vector<core::AesKey>& keys, std::string_view place) {
   if (keys.empty()) {
     std::string detail(place);
     detail
@@ -45,7 +45,7 @@ Result<Known> open_identity(std::string_view wrapped, const std::vector<AesKey>&
         .append(consequence);
     return fail(Code::invalid, std::move(detail));
   }
-  const std::optional<Unwrapped> opened = unwrap(wrapped, keys);
+  const std::optional<core::Unwrapped> opened = core::unwrap(wrapped, keys);
   if (!opened) {
     std::string detail(place);
     detail.append(" names its keys by a secret that none of store.encryption_keys opens; put back the one that was ")
@@ -54,8 +54,8 @@ Result<Known> open_identity(std::string_view wrapped, const std::vector<AesKey>&
     return fail(Code::invalid, std::move(detail));
   }
   Known known{.identity = opened->identity, .rewrapped = std::nullopt};
-  if (opened->key != 0) known.rewrapped = wrap(opened->identity, keys.front(), random_salt());
+  if (opened->key != 0) known.rewrapped = core::wrap(opened->identity, keys.front(), random_salt());
   return known;
 }
 
-}  // namespace semel
+}  // namespace semel::store

@@ -17,29 +17,29 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::store {
 
 // A store that was opened, and the identity that its keys are to be named by; none: as they are.
 struct OpenedStore {
   std::unique_ptr<Store> store;
-  std::optional<StoreIdentity> identity;
+  std::optional<core::StoreIdentity> identity;
 };
 
-Salt random_salt();
+core::Salt random_salt();
 
 // An identity that nobody has, wrapped by the first of `keys`, which are not empty.
 struct Newborn {
-  StoreIdentity identity{};
+  core::StoreIdentity identity{};
   std::string wrapped;
 };
-Newborn new_identity(const std::vector<AesKey>& keys);
+Newborn new_identity(const std::vector<core::AesKey>& keys);
 
 struct Known {
-  StoreIdentity identity{};
+  core::StoreIdentity identity{};
   std::optional<std::string> rewrapped;  // by the first key, if another one had wrapped it: to be stored in its place
 };
 
 // The identity that `place` has. Code::invalid: there are no keys, or none that fits; says what to do.
-Result<Known> open_identity(std::string_view wrapped, const std::vector<AesKey>& keys, std::string_view place);
+Result<Known> open_identity(std::string_view wrapped, const std::vector<core::AesKey>& keys, std::string_view place);
 
-}  // namespace semel
+}  // namespace semel::store

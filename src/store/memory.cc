@@ -42,21 +42,22 @@ class MemoryStore : public Store, public Reopening {
   explicit MemoryStore(Clock& clock) : clock_(clock) {}
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
-    if (Result<void> sound = check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
+    if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
     co_return take(key, fingerprint, terms);
   }
 
   Async<void> renew(Key key, Fence fence, Millis lease) override {
-    if (Result<void> sound = check_lease(lease); !sound) co_return sound;
-    co_return hold(key, [&](const Record* stored, Time now) { return step_renew(stored, fence, lease, now); });
+    if (Result<void> sound = core::check_lease(lease); !sound) co_return sound;
+    co_return hold(key, [&](const Record* stored, Time now) { return core::step_renew(stored, fence, lease, now); });
   }
 
   Async<void> complete(Key key, Fence fence, SharedResponse response) override {
-    co_return hold(key, [&](const Record* stored, Time now) { return step_complete(stored, fence, response, now); });
+    co_return hold(key,
+                   [&](const Record* stored, Time now) { return core::step_complete(stored, fence, response, now); });
   }
 
   Async<void> release(Key key, Fence fence) override {
-    co_return hold(key, [&](const Record* stored, Time now) { return step_release(stored, fence, now); });
+    co_return hold(key, [&](const Record* stored, Time now) { return core::step_release(stored, fence, now); });
   }
 
   Async<std::size_t> sweep(std::size_t limit) override { co_return remove_expired(limit); }
@@ -73,10 +74,10 @@ class MemoryStore : public Store, public Reopening {
   Claim take(const Key& key, const Fingerprint& fingerprint, const Terms& terms) {
     const std::scoped_lock lock(mutex_);
     const Time now = clock_.now();
-    ClaimStep step = step_claim(find(key), key, fingerprint, terms, now);
+    core::ClaimStep step = core::step_claim(find(key), key, fingerprint, terms, now);
     if (step.store && terms.order != nullptr) {
       const Record* const mark = find(terms.order->object);
-      OrderStep turn = step_order(mark, latest_of(mark), *terms.order, *step.store, now);
+      core::OrderStep turn = core::step_order(mark, latest_of(mark), *terms.order, *step.store, now);
       if (turn.refusal) return *std::move(turn.refusal);
       put(*std::move(turn.mark));
     }
@@ -87,7 +88,7 @@ class MemoryStore : public Store, public Reopening {
   template <class Step>
   Result<void> hold(const Key& key, Step&& step) {
     const std::scoped_lock lock(mutex_);
-    HolderStep next = step(find(key), clock_.now());
+    core::HolderStep next = step(find(key), clock_.now());
     if (!next) return std::unexpected(std::move(next.error()));
     std::optional<Record> record = std::move(*next);
     if (record) put(std::move(*record));
@@ -96,7 +97,7 @@ class MemoryStore : public Store, public Reopening {
 
   bool free(const Key& key) {
     const std::scoped_lock lock(mutex_);
-    std::optional<Record> next = step_reopen(find(key), clock_.now());
+    std::optional<Record> next = core::step_reopen(find(key), clock_.now());
     const bool ended = next.has_value();
     if (ended) put(*std::move(next));
     return ended;
@@ -108,9 +109,9 @@ class MemoryStore : public Store, public Reopening {
     std::size_t removed = 0;
     for (auto entry = vanishing_.begin(); removed < limit && entry != vanishing_.end() && entry->first <= now;) {
       const auto found = records_.find(Key{.id = entry->second, .scope = {}, .space = {}});
-      check(found != records_.end() && expired(found->second.record, now),
-            "the expiry index names records that have expired");
-      if (in_use(found->second.record, latest_of(&found->second.record), now)) {
+      core::check(found != records_.end() && core::expired(found->second.record, now),
+                  "the expiry index names records that have expired");
+      if (core::in_use(found->second.record, latest_of(&found->second.record), now)) {
         ++entry;
         continue;
       }

@@ -34,7 +34,7 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::store {
 namespace {
 
 constexpr std::size_t claims_max = 100'000;   // remembered; only claims that never end can make it as many
@@ -112,9 +112,9 @@ bool is_over(const Result<void>& ended) {
 
 // Outlives the store as long as a call is under way: the answer may come after the store has gone.
 struct Safe {
-  Seals seals;
+  core::Seals seals;
   Unsealed unsealed;
-  std::optional<KeyNames> names;  // nothing: the store knows keys as they are
+  std::optional<core::KeyNames> names;  // nothing: the store knows keys as they are
   Claims claims;
   Awaited awaited;
 
@@ -127,7 +127,7 @@ struct Safe {
   }
 
   [[nodiscard]] Result<SharedResponse> open(const Record& record) const {
-    if (!is_sealed(*record.response)) {
+    if (!core::is_sealed(*record.response)) {
       if (unsealed == Unsealed::accepted) return record.response;
       return fail(Code::corrupt, "stored response refused: it is not encrypted, and store.read_unencrypted is off");
     }
@@ -180,7 +180,8 @@ class SealedStore : public Store, public Reopening, public Glance {
     const std::shared_ptr<Safe> safe = safe_;
     const Key named = safe->named(key);
     if (response != nullptr) {
-      const Belonging belonging{.id = named.id, .fence = fence, .fingerprint = safe->claims.find(named.id, fence)};
+      const core::Belonging belonging{
+          .id = named.id, .fence = fence, .fingerprint = safe->claims.find(named.id, fence)};
       response = std::make_shared<const Response>(safe->seals.seal(*response, belonging, random_salt()));
     }
     Result<void> ended = co_await inner_->complete(named, fence, std::move(response));
@@ -243,8 +244,8 @@ class SharedSealedStore : public SealedStore, public Endings {
 
 }  // namespace
 
-std::unique_ptr<Store> make_sealed_store(OpenedStore inner, const std::vector<AesKey>& keys, Unsealed unsealed) {
-  auto safe = std::make_shared<Safe>(Seals(keys), unsealed);
+std::unique_ptr<Store> make_sealed_store(OpenedStore inner, const std::vector<core::AesKey>& keys, Unsealed unsealed) {
+  auto safe = std::make_shared<Safe>(core::Seals(keys), unsealed);
   if (inner.identity) safe->names.emplace(*inner.identity);
   if (auto* endings = dynamic_cast<Endings*>(inner.store.get())) {
     return std::make_unique<SharedSealedStore>(std::move(inner.store), *endings, std::move(safe));
@@ -252,4 +253,4 @@ std::unique_ptr<Store> make_sealed_store(OpenedStore inner, const std::vector<Ae
   return std::make_unique<SealedStore>(std::move(inner.store), std::move(safe));
 }
 
-}  // namespace semel
+}  // namespace semel::store

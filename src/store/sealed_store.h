@@ -13,12 +13,12 @@
 #include "store/identity.h"
 #include <semel/store.h>
 
-namespace semel {
+namespace semel::store {
 
 // Whether responses that were kept before there were keys are replayed.
 enum class Unsealed : std::uint8_t { refused, accepted };
 
 // `keys` is not empty: the first encrypts, all of them decrypt. Offers Reopening, and Endings if the store inside does.
-std::unique_ptr<Store> make_sealed_store(OpenedStore inner, const std::vector<AesKey>& keys, Unsealed unsealed);
+std::unique_ptr<Store> make_sealed_store(OpenedStore inner, const std::vector<core::AesKey>& keys, Unsealed unsealed);
 
-}  // namespace semel
+}  // namespace semel::store

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>  // NOLINT(misc-include-cleaner): defines SYS_ by way of others
 #include <unistd.h>
 
-namespace semel {
+namespace semel::store {
 namespace {
 
 // The kernel's `sched_attr`, first version. Its header cannot stand beside the C library's.
@@ -33,4 +33,4 @@ void ask_for_short_turns() {
   static_cast<void>(::syscall(SYS_sched_setattr, 0, &attributes, 0));
 }
 
-}  // namespace semel
+}  // namespace semel::store

@@ -10,7 +10,7 @@
 
 #include <semel/async.h>
 
-namespace semel {
+namespace semel::store {
 namespace {
 
 // The callers on one executor, woken by one post. If it is destroyed unrun (its io_context is going away), the handlers
@@ -56,4 +56,4 @@ void wake(std::vector<Waiting>& batch) {
   for (Wake& each : wakes) Wake::post(std::move(each));
 }
 
-}  // namespace semel
+}  // namespace semel::store

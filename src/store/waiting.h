@@ -10,16 +10,16 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "store/batch.h"
+#include "store/call.h"
 #include <semel/async.h>
 
-namespace semel {
+namespace semel::store {
 
 using AnswerToken = boost::asio::use_awaitable_t<Executor>;
 using AnswerHandler = boost::asio::async_result<AnswerToken, void()>::handler_type;
 
 struct Waiting {
-  Call* call;
+  StoreCall* call;
   AnswerHandler resume;
   boost::asio::executor_work_guard<Executor> work;  // keeps the caller's io_context running
 };
@@ -28,4 +28,4 @@ struct Waiting {
 // thread is interrupted once per batch, not once per call.
 void wake(std::vector<Waiting>& batch);
 
-}  // namespace semel
+}  // namespace semel::store

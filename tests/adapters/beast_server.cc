@@ -35,8 +35,8 @@ using Stream = beast::basic_stream<tcp, semel::Executor>;
 using Acceptor = asio::basic_socket_acceptor<tcp, semel::Executor>;
 
 // The handler: the scenario's upstream is the business code.
-semel::Task<semel::BeastResponse> forward(const semel::UpstreamConfig* upstream, const semel::BeastRequest* request,
-                                          semel::Fence fence) {
+semel::Task<semel::BeastResponse> forward(const semel::config::UpstreamConfig* upstream,
+                                          const semel::BeastRequest* request, semel::Fence fence) {
   const semel::Executor executor = co_await asio::this_coro::executor;
   const auto& address = upstream->urls.front().authority;
   Stream stream(executor);

@@ -7,8 +7,8 @@
 
 #include "cli/load.h"
 #include "cli/stores.h"
-#include "gateway/metrics.h"
-#include "policy/secret.h"
+#include "reading/secret.h"
+#include "telemetry/metrics.h"
 #include <semel/result.h>
 #include <semel/webhook.h>
 
@@ -22,8 +22,23 @@ T or_exit(Result<T> result) {
   std::exit(1);
 }
 
-Guard::Rules rules_of(const Route& route, const Config& config) {
+Guard::Rules rules_of(const policy::Target& target, const config::Config& config) {
   Guard::Rules rules;
+  rules.policy = target.policy;
+  for (std::uint16_t status = 200; status < 600; ++status) {
+    if (const auto verdict = target.keep.find(status)) rules.keep.emplace_back(std::to_string(status), *verdict);
+  }
+  rules.replay_fields = target.replay_fields;
+  rules.body_bytes_max = config.limits.body_bytes;
+  rules.store_body_max = target.store_body_max;
+  rules.problem_base = config.reply.problem_base;
+  rules.replayed_header = config.reply.replayed_header;
+  rules.docs_url = config.reply.docs_url;
+  return rules;
+}
+
+Guard::Rules rules_of(const policy::Route& route, const config::Config& config) {
+  Guard::Rules rules = rules_of(route.target, config);
   rules.methods = route.methods;
   rules.key = route.key;
   rules.key_from = route.key_from.text;
@@ -34,23 +49,13 @@ Guard::Rules rules_of(const Route& route, const Config& config) {
     std::string& pointer = rules.ignore.emplace_back();
     for (const std::string& token : path) pointer += "/" + token;
   }
-  rules.policy = route.policy;
-  for (std::uint16_t status = 200; status < 600; ++status) {
-    if (const auto verdict = route.keep.find(status)) rules.keep.emplace_back(std::to_string(status), *verdict);
-  }
-  rules.replay_fields = route.replay_fields;
-  rules.body_bytes_max = config.limits.body_bytes;
-  rules.store_body_max = route.store_body_max;
-  rules.problem_base = config.reply.problem_base;
-  rules.replayed_header = config.reply.replayed_header;
-  rules.docs_url = config.reply.docs_url;
   return rules;
 }
 
-Guard::Rules rules_of(const Webhook& webhook, const Config& config, Clock& clock) {
-  Guard::Rules rules = rules_of(static_cast<const Route&>(webhook), config);
+Guard::Rules rules_of(const webhook::Webhook& webhook, const config::Config& config, Clock& clock) {
+  Guard::Rules rules = rules_of(webhook.target, config);
   std::vector<std::string> secrets;
-  for (const Secret& secret : webhook.secrets) secrets.push_back(secret.reveal());
+  for (const reading::Secret& secret : webhook.secrets) secrets.push_back(secret.reveal());
   const WebhookVerifier::Options options{.public_url = config.server.public_url,
                                          .verify_token = webhook.verify_token.reveal()};
   rules.webhook = or_exit(WebhookVerifier::make(webhook.provider, secrets, clock, options));
@@ -71,20 +76,20 @@ const Place* Endpoints::find(std::string_view target) const {
 Endpoints load_endpoints(int count, char** arguments) {
   const std::string file = count > 3 ? arguments[3] : "";
   Endpoints all;
-  all.config = load_config(file);
+  all.config = cli::load_config(file);
   if (all.config == nullptr) std::exit(1);
   all.clock = make_system_clock();
-  all.store = or_exit(open_store(*all.config, *all.clock, std::make_shared<StoreMetrics>()));
-  for (const Webhook& webhook : all.config->webhooks) {
+  all.store = or_exit(cli::open_store(*all.config, *all.clock, std::make_shared<telemetry::StoreMetrics>()));
+  for (const webhook::Webhook& webhook : all.config->webhooks) {
     if (webhook.provider == "acme") continue;  // of a file of the user's own: those are for the gateway
     all.places.push_back({.path = webhook.path,
                           .guard = or_exit(Guard::make(rules_of(webhook, *all.config, *all.clock))),
-                          .upstream = &all.config->upstreams[webhook.upstream]});
+                          .upstream = &all.config->upstreams[webhook.target.upstream]});
   }
-  for (const Route& route : all.config->routes) {
+  for (const policy::Route& route : all.config->routes) {
     all.places.push_back({.path = route.path,
                           .guard = or_exit(Guard::make(rules_of(route, *all.config))),
-                          .upstream = &all.config->upstreams[route.upstream]});
+                          .upstream = &all.config->upstreams[route.target.upstream]});
   }
   return all;
 }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/config.h"
+#include "config/config.h"
 #include "policy/pattern.h"
 #include <semel/clock.h>
 #include <semel/guard.h>
@@ -19,13 +19,13 @@
 namespace semel::test {
 
 struct Place {
-  Pattern path;
+  policy::Pattern path;
   Guard guard;
-  const UpstreamConfig* upstream;
+  const config::UpstreamConfig* upstream;
 };
 
 struct Endpoints {
-  std::shared_ptr<const Config> config;
+  std::shared_ptr<const config::Config> config;
   std::unique_ptr<Clock> clock;
   std::unique_ptr<Store> store;
   std::vector<Place> places;  // webhooks first, as in the gateway

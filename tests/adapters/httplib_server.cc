@@ -14,7 +14,7 @@
 namespace {
 
 // The handler: the scenario's upstream is the business code.
-void forward(const semel::UpstreamConfig& upstream, const httplib::Request& request, httplib::Response& reply) {
+void forward(const semel::config::UpstreamConfig& upstream, const httplib::Request& request, httplib::Response& reply) {
   const auto& address = upstream.urls.front().authority;
   httplib::Client client(address.host, address.port);
   client.set_read_timeout(upstream.timeout);

@@ -16,7 +16,7 @@ namespace semel::test {
 namespace {
 
 void expect_refused(std::string_view bytes, const Record& record, std::string_view why) {
-  const Result<Record> read = decode(bytes, record.key.id);
+  const Result<Record> read = core::decode(bytes, record.key.id);
   ASSERT_FALSE(read.has_value()) << why;
   EXPECT_EQ(read.error().code, Code::corrupt);
   EXPECT_NE(read.error().detail.find(why), std::string::npos) << read.error().detail << " / " << why;
@@ -25,9 +25,9 @@ void expect_refused(std::string_view bytes, const Record& record, std::string_vi
 // A record cut short anywhere is refused.
 TEST(Codec, RefusesEveryTruncation) {
   for (const Record& record : examples()) {
-    const std::string bytes = encode(record);
+    const std::string bytes = core::encode(record);
     for (std::size_t size = 0; size < bytes.size(); ++size) {
-      ASSERT_FALSE(decode(std::string_view(bytes).substr(0, size), record.key.id).has_value()) << size;
+      ASSERT_FALSE(core::decode(std::string_view(bytes).substr(0, size), record.key.id).has_value()) << size;
     }
   }
 }
@@ -35,16 +35,16 @@ TEST(Codec, RefusesEveryTruncation) {
 // One flipped bit anywhere, the checksum included, is noticed.
 TEST(Codec, RefusesEveryFlippedBit) {
   for (const Record& record : examples()) {
-    std::string bytes = encode(record);
+    std::string bytes = core::encode(record);
     for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
       const auto mask = static_cast<char>(1U << (bit % 8));
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
-      const Result<Record> read = decode(bytes, record.key.id);
+      const Result<Record> read = core::decode(bytes, record.key.id);
       ASSERT_FALSE(read.has_value()) << bit;
       ASSERT_EQ(read.error().code, Code::corrupt);
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
     }
-    ASSERT_TRUE(decode(bytes, record.key.id).has_value());
+    ASSERT_TRUE(core::decode(bytes, record.key.id).has_value());
   }
 }
 
@@ -53,7 +53,7 @@ TEST(Codec, RefusesTheRecordOfAnotherKey) {
   const Record record = example(Record::State::done);
   Record other = record;
   other.key.id[31] ^= 1U;
-  expect_refused(encode(record), other, "belongs to another key");
+  expect_refused(core::encode(record), other, "belongs to another key");
 }
 
 // Versions that this code does not know are refused as such, so that an operator learns what to do.
@@ -62,7 +62,7 @@ TEST(Codec, RefusesOtherVersions) {
   for (const int version : {0, 2, 255}) {
     const std::string bytes = forged(record, version_at, version);
     expect_refused(bytes, record, "version is not known");
-    EXPECT_FALSE(glance(bytes).has_value());
+    EXPECT_FALSE(core::outline(bytes).has_value());
   }
 }
 
@@ -72,7 +72,7 @@ TEST(Codec, RefusesUnknownStates) {
     if (state >= 1 && state <= 5) continue;
     const std::string bytes = forged(example(Record::State::unknown), state_at, state);
     expect_refused(bytes, example(Record::State::unknown), "state is not known");
-    EXPECT_FALSE(glance(bytes).has_value());
+    EXPECT_FALSE(core::outline(bytes).has_value());
   }
 }
 
@@ -80,7 +80,7 @@ TEST(Codec, RefusesUnknownStates) {
 // response only beside one.
 TEST(Codec, RefusesFlagsThatDoNotFitTheState) {
   for (const Record& record : examples()) {
-    const int written = encode(record)[flags_at];
+    const int written = core::encode(record)[flags_at];
     for (int flags = 0; flags < 256; ++flags) {
       const bool done = record.state == Record::State::done;
       const bool possible =
@@ -90,7 +90,8 @@ TEST(Codec, RefusesFlagsThatDoNotFitTheState) {
     }
     expect_refused(forged(record, reserved_at, 1), record, "flags do not fit");
     expect_refused(forged(record, reserved_at + 1, 128), record, "flags do not fit");
-    EXPECT_TRUE(decode(forged(record, flags_at, written), record.key.id).has_value());  // the forging itself is sound
+    EXPECT_TRUE(
+        core::decode(forged(record, flags_at, written), record.key.id).has_value());  // the forging itself is sound
   }
 }
 
@@ -112,7 +113,7 @@ TEST(Codec, RefusesAStateThatDoesNotFitTheRest) {
 TEST(Codec, RefusesSurplusBytes) {
   for (const Record& record : examples()) {
     expect_refused(sealed(covered(record) + '\0'), record, "longer than its lengths say");
-    expect_refused(encode(record) + '\0', record, "checksum does not match");
+    expect_refused(core::encode(record) + '\0', record, "checksum does not match");
   }
 }
 
@@ -147,11 +148,11 @@ TEST(Codec, RefusesWhatIsNoRecord) {
   expect_refused("", record, "too short");
   expect_refused("SML", record, "too short");
   expect_refused(std::string(200, '\0'), record, "not a Semel record");
-  EXPECT_FALSE(glance("").has_value());
-  EXPECT_FALSE(glance(std::string(200, 'x')).has_value());
-  const std::string bytes = encode(record);
+  EXPECT_FALSE(core::outline("").has_value());
+  EXPECT_FALSE(core::outline(std::string(200, 'x')).has_value());
+  const std::string bytes = core::encode(record);
   for (std::size_t size = 0; size < 56; ++size) {
-    EXPECT_FALSE(glance(std::string_view(bytes).substr(0, size)).has_value()) << size;
+    EXPECT_FALSE(core::outline(std::string_view(bytes).substr(0, size)).has_value()) << size;
   }
 }
 
@@ -159,10 +160,10 @@ TEST(Codec, RefusesWhatIsNoRecord) {
 TEST(CodecDeathTest, WillNotEncodeAResponseThatIsMissingOrOutOfPlace) {
   Record done = example(Record::State::done);
   done.response = nullptr;
-  EXPECT_DEATH((void)encode(done), "a response just when it is done");
+  EXPECT_DEATH((void)core::encode(done), "a response just when it is done");
   Record running = example(Record::State::running);
   running.response = response_with("x");
-  EXPECT_DEATH((void)encode(running), "a response just when it is done");
+  EXPECT_DEATH((void)core::encode(running), "a response just when it is done");
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ inline std::string sealed(std::string covered) {
 }
 
 inline std::string covered(const Record& record) {
-  std::string bytes = encode(record);
+  std::string bytes = core::encode(record);
   bytes.resize(bytes.size() - checksum_bytes);
   return bytes;
 }

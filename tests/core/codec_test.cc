@@ -78,7 +78,7 @@ Record any_record() {
 TEST(Codec, RoundTripsAnyRecord) {
   EXPECT_TRUE(rc::check([] {
     const Record record = any_record();
-    const Result<Record> read = decode(encode(record), record.key.id);
+    const Result<Record> read = core::decode(core::encode(record), record.key.id);
     RC_ASSERT(read.has_value());
     RC_ASSERT(*read == record);
   }));
@@ -88,7 +88,7 @@ TEST(Codec, RoundTripsAnyRecord) {
 TEST(Codec, GlanceAgreesWithDecode) {
   EXPECT_TRUE(rc::check([] {
     const Record record = any_record();
-    const std::optional<Glance> seen = glance(encode(record));
+    const std::optional<core::RecordOutline> seen = core::outline(core::encode(record));
     RC_ASSERT(seen.has_value());
     RC_ASSERT(seen->state == record.state);
     RC_ASSERT(seen->expires_at == record.expires_at);
@@ -103,7 +103,7 @@ TEST(Codec, RoundTripsTheLargestNumbers) {
   record.claimed_at = Time{Millis{std::numeric_limits<std::int64_t>::min()}};
   record.expires_at = Time{Millis{std::numeric_limits<std::int64_t>::max()}};
   record.key.space = std::string(255, 's');
-  const Result<Record> read = decode(encode(record), record.key.id);
+  const Result<Record> read = core::decode(core::encode(record), record.key.id);
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(*read, record);
 }
@@ -113,7 +113,7 @@ TEST(Codec, TellsATombstoneFromAnEmptyBody) {
   for (const bool kept : {false, true}) {
     Record record = example(Record::State::done);
     record.response = response_with("", kept);
-    const Result<Record> read = decode(encode(record), record.key.id);
+    const Result<Record> read = core::decode(core::encode(record), record.key.id);
     ASSERT_TRUE(read.has_value());
     EXPECT_EQ(read->response->body_kept, kept);
     EXPECT_EQ(read->response->fields, record.response->fields);
@@ -122,8 +122,8 @@ TEST(Codec, TellsATombstoneFromAnEmptyBody) {
 
 // A large body that compresses well takes little room; a small one is stored as it is.
 TEST(Codec, CompressesLargeBodiesOnly) {
-  EXPECT_LT(encode(example(Record::State::done, std::string(100'000, 'x'))).size(), 1000U);
-  EXPECT_NE(encode(example(Record::State::done, std::string(1000, 'x'))).find(std::string(1000, 'x')),
+  EXPECT_LT(core::encode(example(Record::State::done, std::string(100'000, 'x'))).size(), 1000U);
+  EXPECT_NE(core::encode(example(Record::State::done, std::string(1000, 'x'))).find(std::string(1000, 'x')),
             std::string::npos);
 }
 
@@ -185,9 +185,9 @@ constexpr std::string_view golden_object =
 // clang-format on
 
 TEST(Codec, WritesVersionOneAsItAlwaysHas) {
-  EXPECT_EQ(hex(encode(example(Record::State::running))), golden_running);
-  EXPECT_EQ(hex(encode(example(Record::State::done))), golden_done);
-  EXPECT_EQ(hex(encode(example(Record::State::object))), golden_object);
+  EXPECT_EQ(hex(core::encode(example(Record::State::running))), golden_running);
+  EXPECT_EQ(hex(core::encode(example(Record::State::done))), golden_done);
+  EXPECT_EQ(hex(core::encode(example(Record::State::object))), golden_object);
 }
 
 // What version 1 wrote is read today: the comparison above alone would let reader and writer drift together.
@@ -197,7 +197,7 @@ TEST(Codec, ReadsVersionOneAsItAlwaysHas) {
                                                                 {Record::State::object, golden_object}};
   for (const auto& [state, bytes] : written) {
     const Record record = example(state);
-    const Result<Record> read = decode(unhex(bytes), record.key.id);
+    const Result<Record> read = core::decode(unhex(bytes), record.key.id);
     ASSERT_TRUE(read.has_value()) << read.error().detail;
     EXPECT_EQ(*read, record);
   }

@@ -14,12 +14,12 @@
 #include <boost/json.hpp>
 #include <gtest/gtest.h>
 
-#include "core/canonical_json.h"
+#include "core/json/canonical.h"
 #include "support/json_reference.h"
 #include <semel/key.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using test::corpus_path;
@@ -38,13 +38,13 @@ TEST(JsonTestSuite, IsReadAsItsFileNamesSay) {
     const std::string name = entry.path().filename();
     if (!name.ends_with(".json")) continue;
     const std::string body = read_file(entry.path());
-    const std::optional<std::string> canonical = canonical_json(body);
+    const std::optional<std::string> canonical = json::canonical_json(body);
     if (name.starts_with("y_")) EXPECT_EQ(canonical.has_value(), !repeat_a_name.contains(name)) << name;
     if (name.starts_with("n_")) EXPECT_FALSE(canonical.has_value()) << name;
     // The slow reference recurses only to depth 64, so it can read them all.
     EXPECT_EQ(canonical.has_value(), test::reference_json(body).has_value()) << name;
     if (canonical) {
-      EXPECT_EQ(canonical_json(*canonical), canonical) << name;
+      EXPECT_EQ(json::canonical_json(*canonical), canonical) << name;
       EXPECT_EQ(test::reference_json(*canonical), test::reference_json(body)) << name;
     }
     ++files;
@@ -62,16 +62,16 @@ TEST(JsonCanonicalization, AgreesButForRoundedNumbers) {
   int pairs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(corpus_path("json-canonical/input"))) {
     const std::string name = entry.path().filename();
-    const std::optional<std::string> input = canonical_json(read_file(entry.path()));
+    const std::optional<std::string> input = json::canonical_json(read_file(entry.path()));
     std::string expected = read_file(corpus_path("json-canonical/output") / name);
     ASSERT_TRUE(input.has_value()) << name;
     if (name == "values.json") {
-      EXPECT_NE(input, canonical_json(expected));
+      EXPECT_NE(input, json::canonical_json(expected));
       const std::string rounded = "333333333.3333333,";
       ASSERT_TRUE(expected.contains(rounded));
       expected.replace(expected.find(rounded), rounded.size(), "333333333.33333329,");
     }
-    EXPECT_EQ(input, canonical_json(expected)) << name;
+    EXPECT_EQ(input, json::canonical_json(expected)) << name;
     ++pairs;
   }
   std::cout << "json-canonical: " << pairs << " pairs\n";
@@ -127,4 +127,4 @@ TEST(StructuredFields, AreReadAsKeys) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -12,7 +12,7 @@
 #include "corpora.h"
 #include "support/hex.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using boost::json::value;
@@ -107,4 +107,4 @@ TEST(Wycheproof, HoldsForAesGcm) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -13,7 +13,7 @@
 
 #include "support/hex.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using test::from_hex;
@@ -150,4 +150,4 @@ TEST(AesGcm, OpensOnlyWhatWasSealed) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 constexpr Time expiry{Millis{9'000'000}};
@@ -66,9 +66,9 @@ void expect_rejected(const Decision& decision, ProblemType type) {
 TEST(Decision, RunsWhenGranted) {
   for_every_policy([](const Policy& policy) {
     const Decision decision = decide(Granted{.fence = fence, .expires_at = expiry}, mine, policy);
-    ASSERT_TRUE(std::holds_alternative<semel::Run>(decision));
-    EXPECT_EQ(std::get<semel::Run>(decision).fence, fence);
-    EXPECT_EQ(std::get<semel::Run>(decision).expires_at, expiry);
+    ASSERT_TRUE(std::holds_alternative<semel::core::Run>(decision));
+    EXPECT_EQ(std::get<semel::core::Run>(decision).fence, fence);
+    EXPECT_EQ(std::get<semel::core::Run>(decision).expires_at, expiry);
   });
 }
 
@@ -211,4 +211,4 @@ TEST(TermsOfPolicy, TakeOverOnlyUnderRetry) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

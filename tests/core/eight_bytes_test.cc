@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 bool has_control(const std::string& text) {
@@ -38,4 +38,4 @@ TEST(EightBytes, JudgeEveryByteRight) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

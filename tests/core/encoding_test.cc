@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 // The vectors of RFC 4648 §10.
@@ -47,4 +47,4 @@ TEST(Encoding, RefusesWhatIsNotItsAlphabet) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

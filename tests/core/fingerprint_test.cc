@@ -9,7 +9,7 @@
 #include <semel/fingerprint.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 Fingerprint json(std::string_view body, const std::vector<std::string>& ignore = {}) {
@@ -97,4 +97,4 @@ TEST(IgnoreList, RefusesWhatIsNoPointer) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -10,7 +10,7 @@
 
 #include "core/encoding.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 const AesKey old_key{1, 2, 3};
@@ -85,4 +85,4 @@ TEST(KeyNames, DifferBetweenStores) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

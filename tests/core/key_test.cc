@@ -16,7 +16,7 @@
 #include <semel/key.h>
 #include <semel/result.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 Result<std::string> parse(std::vector<std::string_view> lines) {
@@ -204,4 +204,4 @@ TEST(Key, HashesByItsIdentity) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -53,14 +53,14 @@ Record latest(Record::State state) {
   return record;
 }
 
-std::string verdict(const OrderStep& step) {
+std::string verdict(const core::OrderStep& step) {
   if (!step.refusal) return step.mark ? "turn" : "?";
   return std::holds_alternative<Superseded>(*step.refusal) ? "superseded" : "busy";
 }
 
 // The first event of an object has its turn, and the object is remembered for as long as the event.
 TEST(OrderStep, TheFirstEventHasItsTurn) {
-  const OrderStep step = step_order(nullptr, nullptr, order("3"), grant(), now);
+  const core::OrderStep step = core::step_order(nullptr, nullptr, order("3"), grant(), now);
   ASSERT_EQ(verdict(step), "turn");
   EXPECT_EQ(step.mark->key, key_of(9));
   EXPECT_EQ(step.mark->state, Record::State::object);
@@ -97,8 +97,8 @@ TEST(OrderStep, TheLastEventDecides) {
   for (const Case& one : cases) {
     const Record mark = object("");
     const Record* const last = one.last ? &*one.last : nullptr;
-    EXPECT_EQ(verdict(step_order(&mark, last, order("4"), grant(), now)), one.older);
-    EXPECT_EQ(verdict(step_order(&mark, last, order("5"), grant(), now)), one.equal);
+    EXPECT_EQ(verdict(core::step_order(&mark, last, order("4"), grant(), now)), one.older);
+    EXPECT_EQ(verdict(core::step_order(&mark, last, order("5"), grant(), now)), one.equal);
   }
 }
 
@@ -108,10 +108,10 @@ TEST(OrderStep, AReachedMarkCounts) {
   for (const Record::State state :
        {Record::State::done, Record::State::running, Record::State::unknown, Record::State::released}) {
     const Record last = latest(state);
-    EXPECT_EQ(verdict(step_order(&mark, &last, order("7"), grant(), now)), "superseded");
+    EXPECT_EQ(verdict(core::step_order(&mark, &last, order("7"), grant(), now)), "superseded");
   }
   const Record done = latest(Record::State::done);
-  const OrderStep step = step_order(&mark, &done, order("8"), grant(), now);
+  const core::OrderStep step = core::step_order(&mark, &done, order("8"), grant(), now);
   ASSERT_EQ(verdict(step), "turn");
   EXPECT_EQ(step.mark->progress->newest, "8") << "the last event was older than the mark";
 }
@@ -120,18 +120,18 @@ TEST(OrderStep, AReachedMarkCounts) {
 TEST(OrderStep, AnExpiredMarkCountsNoMore) {
   Record mark = object("8");
   mark.expires_at = now + tick;
-  EXPECT_EQ(verdict(step_order(&mark, nullptr, order("7"), grant(), now)), "superseded");
+  EXPECT_EQ(verdict(core::step_order(&mark, nullptr, order("7"), grant(), now)), "superseded");
   mark.expires_at = now;
-  EXPECT_EQ(verdict(step_order(&mark, nullptr, order("7"), grant(), now)), "turn");
+  EXPECT_EQ(verdict(core::step_order(&mark, nullptr, order("7"), grant(), now)), "turn");
   const Record running = latest(Record::State::running);
-  EXPECT_EQ(verdict(step_order(&mark, &running, order("7"), grant(), now)), "busy");
+  EXPECT_EQ(verdict(core::step_order(&mark, &running, order("7"), grant(), now)), "busy");
 }
 
 // The record of an object never lives shorter than it did.
 TEST(OrderStep, AnObjectLivesAsLongAsItsLongestEvent) {
   Record mark = object("1");
   mark.expires_at = now + 10 * hour;
-  EXPECT_EQ(step_order(&mark, nullptr, order("2"), grant(), now).mark->expires_at, now + 10 * hour);
+  EXPECT_EQ(core::step_order(&mark, nullptr, order("2"), grant(), now).mark->expires_at, now + 10 * hour);
 }
 
 // Events of one company run beside each other; the newest of them is what the object comes to.
@@ -139,13 +139,13 @@ TEST(OrderStep, ACompanyRunsTogether) {
   const Record mark = object("1");
   const Record running = latest(Record::State::running);
   for (const char* stamp : {"3", "7"}) {
-    const OrderStep step = step_order(&mark, &running, order(stamp, 77), grant(), now);
+    const core::OrderStep step = core::step_order(&mark, &running, order(stamp, 77), grant(), now);
     ASSERT_EQ(verdict(step), "turn");
     EXPECT_EQ(step.mark->progress->stamp, std::string(stamp) < "5" ? "5" : stamp);
     EXPECT_EQ(step.mark->progress->company, 77U);
   }
-  EXPECT_EQ(verdict(step_order(&mark, &running, order("7", 78), grant(), now)), "busy");
-  EXPECT_EQ(verdict(step_order(&mark, &running, order("0", 77), grant(), now)), "superseded");
+  EXPECT_EQ(verdict(core::step_order(&mark, &running, order("7", 78), grant(), now)), "busy");
+  EXPECT_EQ(verdict(core::step_order(&mark, &running, order("0", 77), grant(), now)), "superseded");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 #include <semel/problem.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 struct Row {
@@ -136,4 +136,4 @@ TEST(Problem, DefaultFailsClosed) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

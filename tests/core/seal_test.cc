@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 const AesKey first_key{1, 2, 3};
@@ -118,4 +118,4 @@ TEST(Seal, DiffersBySalt) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

@@ -11,7 +11,7 @@
 
 #include "support/hex.h"
 
-namespace semel {
+namespace semel::core {
 namespace {
 
 using test::to_hex;
@@ -65,4 +65,4 @@ RC_GTEST_PROP(Sha256Parts, TellsAnyTwoDivisionsApart, (const std::string& text))
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

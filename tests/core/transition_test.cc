@@ -79,7 +79,7 @@ TEST_P(ClaimTable, AnswersAsTheTableSays) {
   const std::optional<Record> stored = record_of(row.stored);
   const Terms asked = terms(row.lapsed, row.owner);
 
-  const ClaimStep step = step_claim(pointer(stored), key_of(1), fingerprint_of(9), asked, now);
+  const core::ClaimStep step = core::step_claim(pointer(stored), key_of(1), fingerprint_of(9), asked, now);
 
   if (row.expect == Expect::first_fence || row.expect == Expect::next_fence) {
     const Fence fence{.number = row.expect == Expect::first_fence ? 1 : held_fence.number + 1, .owner = row.owner};
@@ -118,14 +118,16 @@ INSTANTIATE_TEST_SUITE_P(Claim, ClaimTable, testing::ValuesIn(claim_rows()), row
 TEST(ClaimByAnotherRequest, TakesOverNothing) {
   for (const Stored kind : {Stored::lapsed, Stored::unknown}) {
     const Record stored = *record_of(kind);
-    const ClaimStep step = step_claim(&stored, stored.key, fingerprint_of(5), terms(Terms::Lapsed::taken_over), now);
+    const core::ClaimStep step =
+        core::step_claim(&stored, stored.key, fingerprint_of(5), terms(Terms::Lapsed::taken_over), now);
     ASSERT_TRUE(std::holds_alternative<Held>(step.answer)) << name(kind);
     EXPECT_EQ(std::get<Held>(step.answer).record.fingerprint, stored.fingerprint);
     EXPECT_FALSE(step.store.has_value());
   }
   for (const Stored kind : {Stored::released, Stored::expired_lapsed, Stored::expired_unknown}) {
     const Record stored = *record_of(kind);
-    const ClaimStep step = step_claim(&stored, stored.key, fingerprint_of(5), terms(Terms::Lapsed::taken_over), now);
+    const core::ClaimStep step =
+        core::step_claim(&stored, stored.key, fingerprint_of(5), terms(Terms::Lapsed::taken_over), now);
     EXPECT_TRUE(std::holds_alternative<Granted>(step.answer)) << name(kind);
   }
 }
@@ -136,14 +138,14 @@ TEST(ClaimAfterProbe, TakesOverOnlyTheAttemptThatWasProbed) {
     const Record stored = *record_of(kind);
     Terms probed = terms(Terms::Lapsed::taken_over);
     probed.only_over = held_fence;
-    const ClaimStep same = step_claim(&stored, stored.key, stored.fingerprint, probed, now);
+    const core::ClaimStep same = core::step_claim(&stored, stored.key, stored.fingerprint, probed, now);
     ASSERT_TRUE(std::holds_alternative<Granted>(same.answer)) << name(kind);
     EXPECT_EQ(std::get<Granted>(same.answer).fence.number, held_fence.number + 1);
 
     for (const Fence other : {Fence{.number = held_fence.number - 1, .owner = holder},
                               Fence{.number = held_fence.number, .owner = holder + 5}}) {
       probed.only_over = other;
-      const ClaimStep later = step_claim(&stored, stored.key, stored.fingerprint, probed, now);
+      const core::ClaimStep later = core::step_claim(&stored, stored.key, stored.fingerprint, probed, now);
       ASSERT_TRUE(std::holds_alternative<Held>(later.answer)) << name(kind);
       EXPECT_EQ(std::get<Held>(later.answer).record.state, Record::State::unknown);
       EXPECT_FALSE(later.store.has_value());
@@ -157,7 +159,7 @@ TEST(ClaimAfterProbe, TakesAFreeKeyWhateverWasProbed) {
   probed.only_over = Fence{.number = 1, .owner = 1};
   for (const Stored kind : {Stored::absent, Stored::released, Stored::expired_unknown}) {
     const std::optional<Record> stored = record_of(kind);
-    const ClaimStep step = step_claim(pointer(stored), key_of(1), fingerprint_of(5), probed, now);
+    const core::ClaimStep step = core::step_claim(pointer(stored), key_of(1), fingerprint_of(5), probed, now);
     EXPECT_TRUE(std::holds_alternative<Granted>(step.answer)) << name(kind);
   }
 }
@@ -234,16 +236,16 @@ Fence fence_of(Proof proof) {
   }
 }
 
-HolderStep take(Call call, const Record* stored, Fence fence) {
+core::HolderStep take(Call call, const Record* stored, Fence fence) {
   switch (call) {
     case Call::renew:
-      return step_renew(stored, fence, Millis{55}, now);
+      return core::step_renew(stored, fence, Millis{55}, now);
     case Call::complete:
-      return step_complete(stored, fence, answer("new"), now);
+      return core::step_complete(stored, fence, answer("new"), now);
     case Call::complete_unknown:
-      return step_complete(stored, fence, nullptr, now);
+      return core::step_complete(stored, fence, nullptr, now);
     default:
-      return step_release(stored, fence, now);
+      return core::step_release(stored, fence, now);
   }
 }
 
@@ -254,7 +256,7 @@ TEST_P(HolderTable, ActsAsTheTableSays) {
   const HolderRow& row = GetParam();
   const std::optional<Record> stored = record_of(row.stored);
 
-  const HolderStep step = take(row.call, pointer(stored), fence_of(row.proof));
+  const core::HolderStep step = take(row.call, pointer(stored), fence_of(row.proof));
 
   if (row.effect == Effect::fenced) {
     ASSERT_FALSE(step.has_value());

@@ -18,7 +18,7 @@ Record running_until(Time lease_until, Time expires_at) {
 }
 
 bool granted(const Record& stored, Time at, Terms::Lapsed lapsed = Terms::Lapsed::stands) {
-  const ClaimStep step = step_claim(&stored, stored.key, stored.fingerprint, terms(lapsed), at);
+  const core::ClaimStep step = core::step_claim(&stored, stored.key, stored.fingerprint, terms(lapsed), at);
   return std::holds_alternative<Granted>(step.answer);
 }
 
@@ -29,10 +29,10 @@ TEST(TransitionTime, ClaimLapsesAtLeaseUntilExactly) {
   EXPECT_TRUE(granted(stored, now, Terms::Lapsed::taken_over));
   EXPECT_TRUE(granted(stored, now + tick, Terms::Lapsed::taken_over));
 
-  const ClaimStep before = step_claim(&stored, stored.key, stored.fingerprint, terms(), now - tick);
+  const core::ClaimStep before = core::step_claim(&stored, stored.key, stored.fingerprint, terms(), now - tick);
   EXPECT_EQ(std::get<Held>(before.answer).record.state, Record::State::running);
   EXPECT_EQ(std::get<Held>(before.answer).lease_left, tick);
-  const ClaimStep at = step_claim(&stored, stored.key, stored.fingerprint, terms(), now);
+  const core::ClaimStep at = core::step_claim(&stored, stored.key, stored.fingerprint, terms(), now);
   EXPECT_EQ(std::get<Held>(at.answer).record.state, Record::State::unknown);
   EXPECT_EQ(std::get<Held>(at.answer).lease_left, Millis{0});
 }
@@ -40,15 +40,15 @@ TEST(TransitionTime, ClaimLapsesAtLeaseUntilExactly) {
 // A holder may act in the last millisecond of its lease and not one later.
 TEST(TransitionTime, HolderIsFencedFromLeaseUntilOn) {
   const Record stored = running_until(now, now + Millis{1'000});
-  EXPECT_TRUE(step_renew(&stored, held_fence, Millis{5}, now - tick).has_value());
-  EXPECT_TRUE(step_complete(&stored, held_fence, answer("x"), now - tick).has_value());
-  EXPECT_TRUE(step_complete(&stored, held_fence, nullptr, now - tick).has_value());
-  EXPECT_TRUE(step_release(&stored, held_fence, now - tick).has_value());
+  EXPECT_TRUE(core::step_renew(&stored, held_fence, Millis{5}, now - tick).has_value());
+  EXPECT_TRUE(core::step_complete(&stored, held_fence, answer("x"), now - tick).has_value());
+  EXPECT_TRUE(core::step_complete(&stored, held_fence, nullptr, now - tick).has_value());
+  EXPECT_TRUE(core::step_release(&stored, held_fence, now - tick).has_value());
   for (const Time late : {now, now + tick}) {
-    EXPECT_FALSE(step_renew(&stored, held_fence, Millis{5}, late).has_value());
-    EXPECT_FALSE(step_complete(&stored, held_fence, answer("x"), late).has_value());
-    EXPECT_FALSE(step_complete(&stored, held_fence, nullptr, late).has_value());
-    EXPECT_FALSE(step_release(&stored, held_fence, late).has_value());
+    EXPECT_FALSE(core::step_renew(&stored, held_fence, Millis{5}, late).has_value());
+    EXPECT_FALSE(core::step_complete(&stored, held_fence, answer("x"), late).has_value());
+    EXPECT_FALSE(core::step_complete(&stored, held_fence, nullptr, late).has_value());
+    EXPECT_FALSE(core::step_release(&stored, held_fence, late).has_value());
   }
 }
 
@@ -58,9 +58,9 @@ TEST(TransitionTime, EndedRecordsExpireAtExpiresAtExactly) {
     Record stored = *record_of(kind);
     stored.expires_at = now;
     stored.lease_until = now + Millis{500};  // of no meaning once the claim has ended
-    EXPECT_FALSE(expired(stored, now - tick)) << name(kind);
-    EXPECT_TRUE(expired(stored, now)) << name(kind);
-    EXPECT_TRUE(expired(stored, now + tick)) << name(kind);
+    EXPECT_FALSE(core::expired(stored, now - tick)) << name(kind);
+    EXPECT_TRUE(core::expired(stored, now)) << name(kind);
+    EXPECT_TRUE(core::expired(stored, now + tick)) << name(kind);
   }
 }
 
@@ -68,50 +68,50 @@ TEST(TransitionTime, EndedRecordsExpireAtExpiresAtExactly) {
 TEST(TransitionTime, FenceBeginsAnewAtExpiry) {
   Record stored = *record_of(Stored::released);
   stored.expires_at = now;
-  const ClaimStep before = step_claim(&stored, stored.key, stored.fingerprint, terms(), now - tick);
+  const core::ClaimStep before = core::step_claim(&stored, stored.key, stored.fingerprint, terms(), now - tick);
   EXPECT_EQ(std::get<Granted>(before.answer).fence.number, held_fence.number + 1);
-  const ClaimStep at = step_claim(&stored, stored.key, stored.fingerprint, terms(), now);
+  const core::ClaimStep at = core::step_claim(&stored, stored.key, stored.fingerprint, terms(), now);
   EXPECT_EQ(std::get<Granted>(at.answer).fence.number, 1U);
 }
 
 // A running claim does not expire under a holder whose lease is alive: a second attempt would start beside it (G1).
 TEST(TransitionTime, LiveLeaseOutlivesExpiry) {
   const Record stored = running_until(now, now - Millis{50});
-  EXPECT_FALSE(expired(stored, now - Millis{50}));
-  EXPECT_FALSE(expired(stored, now - tick));
+  EXPECT_FALSE(core::expired(stored, now - Millis{50}));
+  EXPECT_FALSE(core::expired(stored, now - tick));
   EXPECT_FALSE(granted(stored, now - tick, Terms::Lapsed::taken_over));
-  EXPECT_TRUE(expired(stored, now));
+  EXPECT_TRUE(core::expired(stored, now));
   EXPECT_TRUE(granted(stored, now));
 }
 
 // A lapsed claim keeps the key as unknown until it expires, and expires at expires_at even if nobody told its outcome.
 TEST(TransitionTime, LapsedClaimStandsUntilExpiry) {
   const Record stored = running_until(now - Millis{50}, now);
-  EXPECT_FALSE(expired(stored, now - tick));
+  EXPECT_FALSE(core::expired(stored, now - tick));
   EXPECT_FALSE(granted(stored, now - tick));
-  EXPECT_TRUE(expired(stored, now));
+  EXPECT_TRUE(core::expired(stored, now));
   EXPECT_TRUE(granted(stored, now));
 }
 
 // A lease that is renewed past expires_at keeps the key; ending the claim then lets the record go at once.
 TEST(TransitionTime, RenewedLeaseHoldsTheKeyPastExpiryUntilItEnds) {
   const Record stored = running_until(now + tick, now);
-  const HolderStep renewed = step_renew(&stored, held_fence, Millis{100}, now);
+  const core::HolderStep renewed = core::step_renew(&stored, held_fence, Millis{100}, now);
   ASSERT_TRUE(renewed.has_value());
   const Record longer = renewed->value();
   EXPECT_EQ(longer.expires_at, now);
-  EXPECT_FALSE(expired(longer, now + Millis{99}));
-  EXPECT_TRUE(expired(longer, now + Millis{100}));
+  EXPECT_FALSE(core::expired(longer, now + Millis{99}));
+  EXPECT_TRUE(core::expired(longer, now + Millis{100}));
 
-  const HolderStep completed = step_complete(&longer, held_fence, answer("late"), now + Millis{10});
+  const core::HolderStep completed = core::step_complete(&longer, held_fence, answer("late"), now + Millis{10});
   ASSERT_TRUE(completed.has_value());
-  EXPECT_TRUE(expired(completed->value(), now + Millis{10}));
+  EXPECT_TRUE(core::expired(completed->value(), now + Millis{10}));
 }
 
 // Renewing counts from now, so a shorter lease than the one left is taken at its word.
 TEST(TransitionTime, RenewalCountsFromNow) {
   const Record stored = running_until(now + Millis{1'000}, now + Millis{5'000});
-  const HolderStep step = step_renew(&stored, held_fence, Millis{5}, now);
+  const core::HolderStep step = core::step_renew(&stored, held_fence, Millis{5}, now);
   ASSERT_TRUE(step.has_value());
   EXPECT_EQ(step->value().lease_until, now + Millis{5});
 }
@@ -119,7 +119,7 @@ TEST(TransitionTime, RenewalCountsFromNow) {
 // Judging a record under another key would give one tenant another's claim: the process stops instead.
 TEST(TransitionDeathTest, RecordOfAnotherKeyStopsTheProcess) {
   const Record stored = *record_of(Stored::running);
-  EXPECT_DEATH((void)step_claim(&stored, key_of(2), stored.fingerprint, terms(), now), "under its own key");
+  EXPECT_DEATH((void)core::step_claim(&stored, key_of(2), stored.fingerprint, terms(), now), "under its own key");
 }
 
 }  // namespace

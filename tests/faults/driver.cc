@@ -26,7 +26,7 @@
 #include "faults/child.h"
 #include "faults/events.h"
 #include "faults/model.h"
-#include "store/rocks_ledger.h"
+#include "store/embedded/rocks_ledger.h"
 #include <semel/clock.h>
 
 namespace semel::faults {
@@ -176,7 +176,8 @@ class Driver {
     const std::unique_ptr<Clock> clock = make_system_clock();
     EmbeddedOptions options;
     options.path = store();
-    const Result<std::unique_ptr<RocksLedger>> ledger = RocksLedger::open(*clock, options);
+    const Result<std::unique_ptr<store::embedded::RocksLedger>> ledger =
+        store::embedded::RocksLedger::open(*clock, options);
     if (!ledger) return complain("the store does not open again: " + ledger.error().detail);
     for (const std::uint64_t key : keys) {
       const Result<std::optional<Record>> stored = (*ledger)->read(key_of(key).id);

@@ -33,18 +33,18 @@ namespace semel::fuzz {
 
 class Conversation {
  public:
-  Conversation(boost::asio::io_context& context, http::Ticker& ticker, http::Handler& handler,
+  Conversation(boost::asio::io_context& context, http::Ticker& ticker, http::RequestHandler& handler,
                http::SessionLimits limits)
       : context_(context) {
     std::array<int, 2> ends{};
-    check(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0, "there are sockets");
+    core::check(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0, "there are sockets");
     ours_ = ends[0];
     http::Socket socket(context.get_executor());
     socket.assign(boost::asio::ip::tcp::v4(), ends[1]);
     session_ = std::make_unique<http::Session>(std::make_unique<http::Connection>(std::move(socket), ticker), handler,
                                                limits, draining_);
     boost::asio::co_spawn(context, session_->run(), [this](const std::exception_ptr& thrown) {
-      check(thrown == nullptr, "a session does not throw");
+      core::check(thrown == nullptr, "a session does not throw");
       ended_ = true;
     });
   }
@@ -63,7 +63,7 @@ class Conversation {
     }
     ::shutdown(ours_, SHUT_WR);
     for (int turns = 0; !ended_ && turns < 1'000; ++turns) turn();
-    check(ended_, "a session ends when its client has closed");
+    core::check(ended_, "a session ends when its client has closed");
     session_.reset();
     turn();
     return said_;
@@ -102,10 +102,10 @@ struct Answer {
 inline std::vector<Answer> answers_in(std::string_view said) {
   std::vector<Answer> answers;
   while (!said.empty()) {
-    check(answers.empty() || !answers.back().closes, "nothing follows the last answer");
+    core::check(answers.empty() || !answers.back().closes, "nothing follows the last answer");
     http::Head head;
     Reading reading = read<http::ResponseParser>(head, said, said.size());
-    check(reading.done, "each answer is whole");
+    core::check(reading.done, "each answer is whole");
     answers.push_back({.status = head.status(),
                        .head = std::move(reading.head),
                        .body = std::move(reading.body),

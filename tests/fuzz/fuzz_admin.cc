@@ -11,21 +11,21 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/json/parse.hpp>
 
+#include "admin/admin.h"
+#include "config/config.h"
+#include "config/parse.h"
 #include "core/check.h"
 #include "fuzz/conversation.h"
-#include "gateway/admin.h"
-#include "gateway/metrics.h"
-#include "gateway/observer.h"
 #include "gateway/quotas.h"
-#include "gateway/request_log.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
-#include "policy/config.h"
-#include "policy/parse_config.h"
-#include "policy/resolver.h"
-#include "policy/secret.h"
+#include "reading/resolver.h"
+#include "reading/secret.h"
 #include "support/virtual_clock.h"
+#include "telemetry/metrics.h"
+#include "telemetry/observer.h"
+#include "telemetry/request_log.h"
 #include <semel/once.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -33,7 +33,7 @@
 
 namespace {
 
-using semel::check;
+using semel::core::check;
 namespace http = semel::http;
 
 constexpr std::string_view token = "open-sesame";
@@ -47,7 +47,7 @@ secrets = ["whsec_c2VjcmV0"]
 upstream = "app"
 )";
 
-class Resolver : public semel::Resolver {
+class Resolver : public semel::reading::Resolver {
  public:
   [[nodiscard]] std::optional<std::string> environment(const std::string&) const override { return std::nullopt; }
   [[nodiscard]] semel::Result<std::string> file(const std::string&) const override {
@@ -55,10 +55,10 @@ class Resolver : public semel::Resolver {
   }
 };
 
-std::shared_ptr<const semel::Config> config() {
-  auto loaded = semel::parse_config(text, "fuzz", Resolver());
-  check(loaded.has_value(), "the configuration is sound");
-  return std::make_shared<const semel::Config>(std::move(loaded->config));
+std::shared_ptr<const semel::config::Config> config() {
+  auto loaded = semel::config::parse_config(text, "fuzz", Resolver());
+  core::check(loaded.has_value(), "the configuration is sound");
+  return std::make_shared<const semel::config::Config>(std::move(loaded->config));
 }
 
 // Everything that the listener stands on, made once: no request may leave a trace that the next one sees.
@@ -66,21 +66,21 @@ struct House {
   semel::test::VirtualClock clock;
   std::unique_ptr<semel::Store> store = semel::make_memory_store(clock);
   semel::Once once{*store, clock, 1};
-  semel::Metrics metrics;
-  semel::Observer observer;
-  semel::LogSink log{-1};
+  semel::telemetry::Metrics metrics;
+  semel::telemetry::Observer observer;
+  semel::telemetry::LogSink log{-1};
   http::Gate gate;
-  semel::Quotas quotas;
-  semel::Worker worker{semel::Shared{.clock = clock,
-                                     .once = once,
-                                     .metrics = metrics,
-                                     .observer = observer,
-                                     .log = log,
-                                     .gate = gate,
-                                     .quotas = quotas,
-                                     .glance = nullptr},
-                       config(), semel::TlsSet{.server = nullptr, .upstreams = {nullptr}}};
-  semel::Admin admin{worker, *store, metrics, semel::Secret(std::string(token))};
+  semel::gateway::Quotas quotas;
+  semel::gateway::Worker worker{semel::gateway::Shared{.clock = clock,
+                                                       .once = once,
+                                                       .metrics = metrics,
+                                                       .observer = observer,
+                                                       .log = log,
+                                                       .gate = gate,
+                                                       .quotas = quotas,
+                                                       .glance = nullptr},
+                                config(), semel::gateway::TlsSet{.server = nullptr, .upstreams = {nullptr}}};
+  semel::admin::Admin admin{worker, *store, metrics, semel::reading::Secret(std::string(token))};
 
   std::string answers_to(std::string_view input, std::size_t step) {
     auto& context = static_cast<boost::asio::io_context&>(worker.executor().context());
@@ -91,13 +91,13 @@ struct House {
 
 void check_answer(const semel::fuzz::Answer& answer, bool told) {
   const std::set<std::uint16_t> statuses{200, 400, 401, 403, 404, 405, 408, 413, 414, 417, 431, 501, 503};
-  check(statuses.contains(answer.status), "every answer is one of its own");
+  core::check(statuses.contains(answer.status), "every answer is one of its own");
   const bool metrics = answer.type.starts_with("text/plain");
   boost::system::error_code broken;
   if (!metrics) boost::json::parse(answer.body, broken);
-  check(metrics || !broken, "it is JSON, or the metrics");
-  check(told || !metrics, "metrics are for whoever has the token");
-  check(told || answer.body != R"({"reopened":true})", "and so is what changes anything");
+  core::check(metrics || !broken, "it is JSON, or the metrics");
+  core::check(told || !metrics, "metrics are for whoever has the token");
+  core::check(told || answer.body != R"({"reopened":true})", "and so is what changes anything");
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static House house;
   const std::string whole = house.answers_to(input, size + 1);
   const bool same = semel::fuzz::taken_in(house.answers_to(input, 1)) == semel::fuzz::taken_in(whole);
-  check(same, "it does not matter in which pieces requests come");
+  core::check(same, "it does not matter in which pieces requests come");
   const bool told = input.find(token) != std::string_view::npos;
   for (const semel::fuzz::Answer& answer : semel::fuzz::answers_in(whole)) check_answer(answer, told);
   return 0;

@@ -15,15 +15,15 @@
 #include <boost/json.hpp>
 #include <boost/json/basic_parser_impl.hpp>
 
-#include "core/canonical_json.h"
 #include "core/check.h"
+#include "core/json/canonical.h"
 #include "support/json_reference.h"
 #include <semel/fingerprint.h>
 
 namespace {
 
 namespace json = boost::json;
-using semel::check;
+using semel::core::check;
 
 // Notes whether a document has what Boost.JSON takes and Semel does not.
 struct Handler {
@@ -82,13 +82,14 @@ struct Handler {
 
 void check_boost(std::string_view body, bool canonical) {
   json::parse_options options;
-  options.max_depth = semel::json_depth_max;
+  options.max_depth = semel::core::json::json_depth_max;
   json::basic_parser<Handler> parser(options);
   json::error_code error;
   const std::size_t read = parser.write_some(false, body.data(), body.size(), error);
   const bool valid = !error && read == body.size();
-  if (canonical) check(valid || error == json::error::exponent_overflow, "Boost.JSON reads what has a canonical form");
-  if (valid) check(canonical || parser.handler().odd, "what Boost.JSON reads has a canonical form");
+  if (canonical)
+    core::check(valid || error == json::error::exponent_overflow, "Boost.JSON reads what has a canonical form");
+  if (valid) core::check(canonical || parser.handler().odd, "what Boost.JSON reads has a canonical form");
 }
 
 const semel::IgnoreList& ignored() {
@@ -101,17 +102,17 @@ const semel::IgnoreList& ignored() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data), size);
-  const std::optional<std::string> canonical = semel::canonical_json(body);
+  const std::optional<std::string> canonical = semel::core::json::canonical_json(body);
   const std::optional<semel::test::Json> reference = semel::test::reference_json(body);
-  check(canonical.has_value() == reference.has_value(), "the reference takes the same documents");
+  core::check(canonical.has_value() == reference.has_value(), "the reference takes the same documents");
   check_boost(body, canonical.has_value());
 
-  const std::optional<std::string> rest = semel::canonical_json(body, ignored());
-  check(rest.has_value() == canonical.has_value(), "ignoring members makes nothing valid or invalid");
+  const std::optional<std::string> rest = semel::core::json::canonical_json(body, ignored());
+  core::check(rest.has_value() == canonical.has_value(), "ignoring members makes nothing valid or invalid");
   if (!canonical) return 0;
-  check(semel::test::reference_json(*canonical) == reference, "the canonical form means what the document means");
-  check(semel::canonical_json(*canonical) == canonical, "the canonical form is its own");
-  check(semel::test::reference_json(*rest) == semel::test::without(*reference, ignored().paths()),
-        "what is ignored is left out, and nothing else");
+  core::check(semel::test::reference_json(*canonical) == reference, "the canonical form means what the document means");
+  core::check(semel::core::json::canonical_json(*canonical) == canonical, "the canonical form is its own");
+  core::check(semel::test::reference_json(*rest) == semel::test::without(*reference, ignored().paths()),
+              "what is ignored is left out, and nothing else");
   return 0;
 }

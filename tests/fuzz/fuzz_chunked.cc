@@ -14,7 +14,7 @@
 
 namespace {
 
-using semel::check;
+using semel::core::check;
 using semel::fuzz::Reading;
 using semel::http::Head;
 using semel::http::RequestParser;
@@ -72,9 +72,9 @@ void write_anew(const std::string& body) {
     out.append(body).append(semel::http::chunk_end);
   }
   out.append(semel::http::last_chunk);
-  Head head;
-  const Reading again = semel::fuzz::read<RequestParser>(head, out, 7);
-  check(again.done && again.body == body && again.size == out.size(), "what is written can be read again");
+  http::Head head;
+  const Reading again = semel::fuzz::read<http::RequestParser>(head, out, 7);
+  core::check(again.done && again.body == body && again.size == out.size(), "what is written can be read again");
 }
 
 }  // namespace
@@ -82,13 +82,13 @@ void write_anew(const std::string& body) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view chunks(reinterpret_cast<const char*>(data), size);
   const std::string input = std::string(opening).append(chunks);
-  Head head;
-  const Reading reading = semel::fuzz::read_in_pieces<RequestParser>(head, input, 2 + size % 13);
+  http::Head head;
+  const Reading reading = semel::fuzz::read_in_pieces<http::RequestParser>(head, input, 2 + size % 13);
   if (!reading.done) return 0;
   const std::optional<Decoded> expected = decode(chunks);
-  check(expected.has_value(), "nothing is taken that is not a chunked body");
-  check(reading.body == expected->body, "the body is the same");
-  check(reading.size == opening.size() + expected->size, "and ends at the same byte");
+  core::check(expected.has_value(), "nothing is taken that is not a chunked body");
+  core::check(reading.body == expected->body, "the body is the same");
+  core::check(reading.size == opening.size() + expected->size, "and ends at the same byte");
   write_anew(reading.body);
   return 0;
 }

@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "config/match.h"
+#include "config/parse.h"
+#include "core/ascii.h"
 #include "core/check.h"
-#include "policy/ascii.h"
-#include "policy/parse_config.h"
-#include "policy/route.h"
 
 namespace {
 
-class Resolver : public semel::Resolver {
+class Resolver : public semel::reading::Resolver {
  public:
   [[nodiscard]] std::optional<std::string> environment(const std::string& name) const override {
     return name.empty() ? std::nullopt : std::optional<std::string>(std::string(64, 'a'));
@@ -28,31 +28,33 @@ class Resolver : public semel::Resolver {
   }
 };
 
-void check_issues(const std::vector<semel::Issue>& issues, std::string_view text) {
+void check_issues(const std::vector<semel::reading::Issue>& issues, std::string_view text) {
   const auto lines = static_cast<std::uint32_t>(std::ranges::count(text, '\n')) + 1;
-  for (const semel::Issue& issue : issues) {
-    semel::check(issue.at.line >= 1 && issue.at.line <= lines, "an issue is in the file");
-    semel::check(issue.at.column >= 1, "columns count from 1");
-    semel::check(!issue.message.empty(), "an issue says something");
-    semel::check(std::ranges::none_of(semel::to_text(issue), semel::is_control), "an issue can be shown");
+  for (const semel::reading::Issue& issue : issues) {
+    semel::core::check(issue.at.line >= 1 && issue.at.line <= lines, "an issue is in the file");
+    semel::core::check(issue.at.column >= 1, "columns count from 1");
+    semel::core::check(!issue.message.empty(), "an issue says something");
+    semel::core::check(std::ranges::none_of(semel::reading::to_text(issue), semel::core::is_control),
+                       "an issue can be shown");
   }
 }
 
-void check_config(const semel::Config& config) {
-  semel::check(!config.routes.empty() || !config.webhooks.empty(), "there is something to do");
-  semel::check(!config.store.urls.empty(), "there is a store");
-  for (const semel::UpstreamConfig& upstream : config.upstreams) {
-    semel::check(!upstream.urls.empty(), "an upstream has an address");
+void check_config(const semel::config::Config& config) {
+  semel::core::check(!config.routes.empty() || !config.webhooks.empty(), "there is something to do");
+  semel::core::check(!config.store.urls.empty(), "there is a store");
+  for (const semel::config::UpstreamConfig& upstream : config.upstreams) {
+    semel::core::check(!upstream.urls.empty(), "an upstream has an address");
   }
-  for (const semel::Route& route : config.routes) {
-    semel::check(route.upstream < config.upstreams.size(), "a route's upstream exists");
-    semel::check(route.policy.lease <= route.policy.ttl, "a lease ends before its key");
-    semel::check(!route.methods.empty() && !route.path.text.empty(), "a route is complete");
-    semel::check(route.policy.on_unknown != semel::Policy::OnUnknown::probe || route.probe, "a probe has a target");
+  for (const semel::policy::Route& route : config.routes) {
+    semel::core::check(route.target.upstream < config.upstreams.size(), "a route's upstream exists");
+    semel::core::check(route.target.policy.lease <= route.target.policy.ttl, "a lease ends before its key");
+    semel::core::check(!route.methods.empty() && !route.path.text.empty(), "a route is complete");
+    semel::core::check(route.target.policy.on_unknown != semel::Policy::OnUnknown::probe || route.probe,
+                       "a probe has a target");
   }
-  for (const semel::Webhook& webhook : config.webhooks) {
-    semel::check(webhook.upstream < config.upstreams.size(), "a webhook's upstream exists");
-    semel::check(webhook.space.size() <= semel::space_bytes_max, "a webhook has a namespace");
+  for (const semel::webhook::Webhook& webhook : config.webhooks) {
+    semel::core::check(webhook.target.upstream < config.upstreams.size(), "a webhook's upstream exists");
+    semel::core::check(webhook.space.size() <= semel::space_bytes_max, "a webhook has a namespace");
   }
 }
 
@@ -61,15 +63,17 @@ void check_config(const semel::Config& config) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Resolver resolver;
-  const auto parsed = semel::parse_config(text, "f", resolver);
+  const auto parsed = semel::config::parse_config(text, "f", resolver);
   check_issues(parsed ? parsed->warnings : parsed.error(), text);
   if (parsed) {
     check_config(parsed->config);
-    semel::match(parsed->config, "POST", text.substr(0, 64));
+    semel::config::match(parsed->config, "POST", text.substr(0, 64));
   } else {
-    const auto is_error = [](const semel::Issue& issue) { return issue.severity == semel::Severity::error; };
-    semel::check(std::ranges::any_of(parsed.error(), is_error), "what is refused is refused for a reason");
+    const auto is_error = [](const semel::reading::Issue& issue) {
+      return issue.severity == semel::reading::Severity::error;
+    };
+    semel::core::check(std::ranges::any_of(parsed.error(), is_error), "what is refused is refused for a reason");
   }
-  semel::survey_config(text, resolver);
+  semel::config::survey_config(text, resolver);
   return 0;
 }

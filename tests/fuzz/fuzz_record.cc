@@ -35,16 +35,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] % 2 == 1) seal(bytes);
 
-  const std::optional<semel::Glance> seen = semel::glance(bytes);
+  const std::optional<semel::core::RecordOutline> seen = semel::core::outline(bytes);
   semel::Digest id{};
   if (bytes.size() >= id_at + id.size()) std::memcpy(id.data(), bytes.data() + id_at, id.size());
-  const semel::Result<semel::Record> read = semel::decode(bytes, id);
+  const semel::Result<semel::Record> read = semel::core::decode(bytes, id);
   if (!read) {
-    semel::check(read.error().code == semel::Code::corrupt, "what cannot be read is corrupt");
+    semel::core::check(read.error().code == semel::Code::corrupt, "what cannot be read is corrupt");
     return 0;
   }
-  semel::check(seen && seen->state == read->state && seen->expires_at == read->expires_at, "a glance sees the same");
-  const semel::Result<semel::Record> again = semel::decode(semel::encode(*read), id);
-  semel::check(again && *again == *read, "what was read is written and read again as the same record");
+  semel::core::check(seen && seen->state == read->state && seen->expires_at == read->expires_at,
+                     "a glance sees the same");
+  const semel::Result<semel::Record> again = semel::core::decode(semel::core::encode(*read), id);
+  semel::core::check(again && *again == *read, "what was read is written and read again as the same record");
   return 0;
 }

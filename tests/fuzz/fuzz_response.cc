@@ -17,7 +17,7 @@
 
 namespace {
 
-using semel::check;
+using semel::core::check;
 using semel::fuzz::fields_of;
 using semel::fuzz::is_framing;
 using semel::fuzz::Reading;
@@ -25,10 +25,10 @@ using semel::http::Head;
 using semel::http::HeadWriter;
 using semel::http::ResponseParser;
 
-void write_anew(const Head& head, const std::string& body) {
+void write_anew(const http::Head& head, const std::string& body) {
   if (head.status() < 200 || head.status() > 599 || head.status() == 204 || head.status() == 304) return;
   std::string out;
-  HeadWriter writer = HeadWriter::response(out, head.status());
+  http::HeadWriter writer = http::HeadWriter::response(out, head.status());
   for (const semel::FieldView& field : head.fields()) {
     if (!is_framing(field.name)) writer.field(field.name, field.value);
   }
@@ -36,10 +36,12 @@ void write_anew(const Head& head, const std::string& body) {
   writer.end();
   if (!writer.sound()) return;
   out.append(body);
-  Head again;
-  const Reading reading = semel::fuzz::read<ResponseParser>(again, out, out.size(), semel::fuzz::written_head_bytes);
-  check(reading.done && reading.size == out.size() && reading.body == body, "what is written is one whole answer");
-  check(again.status() == head.status() && fields_of(again) == fields_of(head), "and says the same");
+  http::Head again;
+  const Reading reading =
+      semel::fuzz::read<http::ResponseParser>(again, out, out.size(), semel::fuzz::written_head_bytes);
+  core::check(reading.done && reading.size == out.size() && reading.body == body,
+              "what is written is one whole answer");
+  core::check(again.status() == head.status() && fields_of(again) == fields_of(head), "and says the same");
 }
 
 std::string without_blanks(std::string text) {
@@ -50,9 +52,9 @@ std::string without_blanks(std::string text) {
 void check_repair(std::string_view input) {
   const std::optional<std::string> repaired = semel::http::without_space_before_colons(input);
   if (!repaired) return;
-  check(repaired->size() < input.size(), "something was taken away");
-  check(without_blanks(*repaired) == without_blanks(std::string(input)), "and nothing but blanks");
-  check(!semel::http::without_space_before_colons(*repaired), "once is enough");
+  core::check(repaired->size() < input.size(), "something was taken away");
+  core::check(without_blanks(*repaired) == without_blanks(std::string(input)), "and nothing but blanks");
+  core::check(!semel::http::without_space_before_colons(*repaired), "once is enough");
 }
 
 }  // namespace
@@ -60,8 +62,8 @@ void check_repair(std::string_view input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   check_repair(input);
-  Head head;
-  const Reading reading = semel::fuzz::read_in_pieces<ResponseParser>(head, input, 2 + size % 13);
+  http::Head head;
+  const Reading reading = semel::fuzz::read_in_pieces<http::ResponseParser>(head, input, 2 + size % 13);
   if (reading.done) write_anew(head, reading.body);
   return 0;
 }

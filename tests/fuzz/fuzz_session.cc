@@ -20,15 +20,15 @@
 
 namespace {
 
-using semel::check;
 using semel::Task;
+using semel::core::check;
 namespace http = semel::http;
 
 constexpr std::size_t body_bytes_max = 1'000;
 constexpr std::string_view invitation = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // Answers with what it got: the whole of it, or piece by piece if the target says so.
-class Echo : public http::Handler {
+class Echo : public http::RequestHandler {
  public:
   Task<void> handle(http::Transaction& transaction) override { return answer(&transaction); }
 
@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Which answers have no body is not for this check to know, nor what an echo of an invitation is.
   if (input.find("HEAD") != std::string_view::npos || input.find("100 Continue") != std::string_view::npos) return 0;
   const auto taken = semel::fuzz::taken_in(whole);
-  check(semel::fuzz::taken_in(bytes) == taken, "it does not matter in which pieces requests come");
-  check(semel::fuzz::taken_in(pieces) == taken, "whatever their size");
+  core::check(semel::fuzz::taken_in(bytes) == taken, "it does not matter in which pieces requests come");
+  core::check(semel::fuzz::taken_in(pieces) == taken, "whatever their size");
   return 0;
 }

@@ -32,27 +32,30 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t middle = std::min(input.find('\n'), input.size());
   const std::string_view first = input.substr(0, middle);
   const std::string_view second = input.substr(std::min(input.size(), middle + 1));
-  for (const auto form : {semel::OrderForm::number, semel::OrderForm::rfc3339, semel::OrderForm::text}) {
+  for (const auto form :
+       {semel::core::OrderForm::number, semel::core::OrderForm::rfc3339, semel::core::OrderForm::text}) {
     for (const std::string_view text : {first, second}) {
-      const auto stamp = semel::stamp_of(text, form);
-      semel::check(!stamp || (!stamp->empty() && stamp->size() <= semel::stamp_bytes_max), "a stamp has a size");
-      semel::check(stamp == semel::stamp_of(text, form), "a text has one stamp");
+      const auto stamp = semel::core::stamp_of(text, form);
+      semel::core::check(!stamp || (!stamp->empty() && stamp->size() <= semel::stamp_bytes_max), "a stamp has a size");
+      semel::core::check(stamp == semel::core::stamp_of(text, form), "a text has one stamp");
     }
   }
   const auto a = small_number(first);
   const auto b = small_number(second);
   if (a && b) {
-    const auto one = semel::stamp_of(first, semel::OrderForm::number);
-    const auto two = semel::stamp_of(second, semel::OrderForm::number);
-    semel::check(one && two && (*one < *two) == (*a < *b) && (*one == *two) == (*a == *b), "stamps compare as numbers");
+    const auto one = semel::core::stamp_of(first, semel::core::OrderForm::number);
+    const auto two = semel::core::stamp_of(second, semel::core::OrderForm::number);
+    semel::core::check(one && two && (*one < *two) == (*a < *b) && (*one == *two) == (*a == *b),
+                       "stamps compare as numbers");
   }
-  const auto time = semel::parse_rfc3339(first);
+  const auto time = semel::core::parse_rfc3339(first);
   if (time && !time->fraction.empty()) {
     const auto at = static_cast<std::size_t>(time->fraction.data() + time->fraction.size() - first.data());
     std::string longer(first);
     longer.insert(at, "1");
-    const auto later = semel::stamp_of(longer, semel::OrderForm::rfc3339);
-    semel::check(!later || *semel::stamp_of(first, semel::OrderForm::rfc3339) < *later, "a later time is newer");
+    const auto later = semel::core::stamp_of(longer, semel::core::OrderForm::rfc3339);
+    semel::core::check(!later || *semel::core::stamp_of(first, semel::core::OrderForm::rfc3339) < *later,
+                       "a later time is newer");
   }
   return 0;
 }

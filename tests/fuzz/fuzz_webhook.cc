@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "core/check.h"
-#include "policy/authenticate.h"
-#include "policy/event.h"
-#include "policy/fetched_keys.h"
-#include "policy/handshake.h"
-#include "policy/json_items.h"
-#include "policy/provider.h"
+#include "webhook/authenticate.h"
+#include "webhook/event.h"
+#include "webhook/fetched_keys.h"
+#include "webhook/handshake.h"
+#include "webhook/json_items.h"
+#include "webhook/provider.h"
 
 namespace {
 
@@ -33,43 +33,47 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-void use(const semel::Provider& provider, const semel::RequestView& request) {
-  const std::vector<semel::Secret> secrets{semel::Secret(std::string(secret))};
-  const semel::Lock lock = semel::make_lock(provider, secrets, "https://gw.example.com", std::nullopt);
+void use(const semel::webhook::Provider& provider, const semel::policy::RequestView& request) {
+  const std::vector<semel::reading::Secret> secrets{semel::reading::Secret(std::string(secret))};
+  const semel::webhook::Lock lock =
+      semel::webhook::make_lock(provider, secrets, "https://gw.example.com", std::nullopt);
   const semel::Time now{std::chrono::seconds(1'700'000'000)};
-  const auto authentic = authenticate(provider, lock, request, now);
-  const bool open = std::ranges::any_of(provider.schemes, [](const semel::SignatureScheme& scheme) {
-    return scheme.algorithm == semel::Algorithm::none || scheme.algorithm == semel::Algorithm::token;
+  const auto authentic = webhook::authenticate(provider, lock, request, now);
+  const bool open = std::ranges::any_of(provider.schemes, [](const semel::webhook::SignatureScheme& scheme) {
+    return scheme.algorithm == semel::webhook::Algorithm::none || scheme.algorithm == semel::webhook::Algorithm::token;
   });
-  semel::check(!authentic || open, "nobody signed this");
-  const auto judged = judge_delivery(provider, lock, request, now, [&](const std::string&) { return request.body; });
-  semel::check(open || !std::holds_alternative<semel::Authentic>(judged), "nobody signed this, whatever was fetched");
-  const auto identified = identify_event(provider, {.space = "webhook:/h", .key_from = nullptr}, false, request);
-  if (const auto* identity = std::get_if<semel::Identity>(&identified)) {
-    semel::check(!identity->key_text.empty() && identity->key_text.size() <= semel::key_text_bytes_max,
-                 "a key has a size");
+  semel::core::check(!authentic || open, "nobody signed this");
+  const auto judged =
+      webhook::judge_delivery(provider, lock, request, now, [&](const std::string&) { return request.body; });
+  semel::core::check(open || !std::holds_alternative<semel::webhook::Authentic>(judged),
+                     "nobody signed this, whatever was fetched");
+  const auto identified =
+      webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr}, false, request);
+  if (const auto* identity = std::get_if<semel::policy::Identity>(&identified)) {
+    semel::core::check(!identity->key_text.empty() && identity->key_text.size() <= semel::key_text_bytes_max,
+                       "a key has a size");
   }
-  (void)describe_event(provider, request);
-  for (const auto stage : {semel::Stage::before_signature, semel::Stage::after_signature}) {
-    const auto answer = answer_handshake(provider, lock, semel::Secret("v"), request, stage);
+  (void)webhook::describe_event(provider, request);
+  for (const auto stage : {semel::webhook::Stage::before_signature, semel::webhook::Stage::after_signature}) {
+    const auto answer = webhook::answer_handshake(provider, lock, semel::reading::Secret("v"), request, stage);
     if (answer && answer->accepted) {
-      semel::check(answer->response.body.size() < 4096, "an answer is short");
-      semel::check(answer->response.body.find('<') == std::string::npos, "an answer is no page");
+      semel::core::check(answer->response.body.size() < 4096, "an answer is short");
+      semel::core::check(answer->response.body.find('<') == std::string::npos, "an answer is no page");
     }
   }
   if (provider.event.items) {
-    const auto items = semel::json_items(request.body, *provider.event.items);
+    const auto items = semel::webhook::json_items(request.body, *provider.event.items);
     std::size_t bytes = 0;
     for (const std::string_view item : items.value_or(std::vector<std::string_view>{})) bytes += item.size();
-    semel::check(bytes <= request.body.size(), "elements do not overlap");
+    semel::core::check(bytes <= request.body.size(), "elements do not overlap");
   }
 }
 
-std::vector<semel::Provider> builtin() {
-  std::vector<semel::Provider> providers;
-  for (const semel::ProviderFile& file : semel::builtin_providers()) {
-    auto loaded = semel::parse_provider(file.text, file.name, file.name);
-    semel::check(loaded.has_value(), "what is compiled in can be read");
+std::vector<semel::webhook::Provider> builtin() {
+  std::vector<semel::webhook::Provider> providers;
+  for (const semel::webhook::ProviderFile& file : semel::webhook::builtin_providers()) {
+    auto loaded = semel::webhook::parse_provider(file.text, file.name, file.name);
+    semel::core::check(loaded.has_value(), "what is compiled in can be read");
     providers.push_back(std::move(loaded->provider));
   }
   return providers;
@@ -81,28 +85,29 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   std::string_view text = input;
   std::vector<semel::FieldView> fields;
-  semel::RequestView request;
+  semel::policy::RequestView request;
   request.method = "POST";
-  semel::set_target(request, "/hook");
+  semel::policy::set_target(request, "/hook");
   for (std::string_view line = take_line(text); !line.empty(); line = take_line(text)) {
     const std::size_t colon = std::min(line.find(": "), line.size());
-    if (fields.empty() && line.starts_with('/')) semel::set_target(request, line);
+    if (fields.empty() && line.starts_with('/')) semel::policy::set_target(request, line);
     fields.push_back({.name = line.substr(0, colon), .value = line.substr(std::min(line.size(), colon + 2))});
   }
   request.fields = fields;
   request.body = text;
-  static const std::vector<semel::Provider> providers = builtin();
-  for (const semel::Provider& provider : providers) use(provider, request);
-  const auto own = semel::parse_provider(input, "own", "own.toml");
+  static const std::vector<semel::webhook::Provider> providers = builtin();
+  for (const semel::webhook::Provider& provider : providers) use(provider, request);
+  const auto own = semel::webhook::parse_provider(input, "own", "own.toml");
   if (own) {
     request.body = input;
-    const std::vector<semel::Secret> none;
-    const semel::Lock lock = semel::make_lock(own->provider, none, "", std::nullopt);
-    (void)authenticate(own->provider, lock, request, semel::Time{});
-    (void)identify_event(own->provider, {.space = "webhook:/h", .key_from = nullptr}, false, request);
-    (void)answer_handshake(own->provider, lock, semel::Secret(), request, semel::Stage::after_signature);
+    const std::vector<semel::reading::Secret> none;
+    const semel::webhook::Lock lock = semel::webhook::make_lock(own->provider, none, "", std::nullopt);
+    (void)webhook::authenticate(own->provider, lock, request, semel::Time{});
+    (void)webhook::identify_event(own->provider, {.space = "webhook:/h", .key_from = nullptr}, false, request);
+    (void)webhook::answer_handshake(own->provider, lock, semel::reading::Secret(), request,
+                                    semel::webhook::Stage::after_signature);
   } else {
-    semel::check(!own.error().empty(), "a file that cannot be used says why");
+    semel::core::check(!own.error().empty(), "a file that cannot be used says why");
   }
   return 0;
 }

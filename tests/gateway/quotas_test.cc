@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/config.h"
+#include "config/config.h"
 #include <semel/clock.h>
 
-namespace semel {
+namespace semel::gateway {
 namespace {
 
 constexpr ScopeDigest alice{1};
@@ -22,7 +22,7 @@ class QuotasTest : public testing::Test {
     return quotas_.admit(scope, limits_, now, now + ttl, ttl);
   }
 
-  LimitsConfig limits_;
+  config::LimitsConfig limits_;
   Quotas quotas_;
 };
 
@@ -76,7 +76,7 @@ TEST_F(QuotasTest, CountsStoredBytes) {
 
 // New keys in a span of time; a refusal does not count.
 TEST_F(QuotasTest, LimitsTheRateOfNewKeys) {
-  limits_.claims_per_scope = Rate{.count = 2, .per = Millis{1'000}};
+  limits_.claims_per_scope = reading::Rate{.count = 2, .per = Millis{1'000}};
   EXPECT_FALSE(admit(alice, start));
   EXPECT_FALSE(admit(alice, start));
   const auto refused = admit(alice, start);
@@ -90,7 +90,7 @@ TEST_F(QuotasTest, LimitsTheRateOfNewKeys) {
 // Asking is not taking: refusal() says what admit() would, and counts nothing.
 TEST_F(QuotasTest, SaysWhatItWouldSayWithoutCounting) {
   limits_.keys_per_scope = 2;
-  limits_.claims_per_scope = Rate{.count = 1, .per = Millis{1'000}};
+  limits_.claims_per_scope = reading::Rate{.count = 1, .per = Millis{1'000}};
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(quotas_.refusal(alice, limits_, start));
   EXPECT_FALSE(admit(alice, start));
   const auto hurried = quotas_.refusal(alice, limits_, start);
@@ -115,4 +115,4 @@ TEST_F(QuotasTest, TakesALimitThatComesLater) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::gateway

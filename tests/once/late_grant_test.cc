@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "once/fixture.h"
-#include "once/pause.h"
+#include "runtime/pause.h"
 #include "support/run.h"
 
 namespace semel::test {
@@ -26,7 +26,7 @@ class SlowStore : public Store {
       co_return fail(Code::unavailable, "no answer");
     }
     Result<Claim> answer = co_await store_.claim(std::move(key), fingerprint, terms);
-    co_await sleep(clock_, delay_);
+    co_await runtime::sleep(clock_, delay_);
     co_return answer;
   }
   // The first claim arrives.

@@ -43,8 +43,8 @@ class RenewalTest : public testing::Test {
     });
   }
 
-  std::unique_ptr<Renewal> renewal(Millis lease) {
-    return std::make_unique<Renewal>(store, clock, context->get_executor(), key, fence, lease);
+  std::unique_ptr<once::Renewal> renewal(Millis lease) {
+    return std::make_unique<once::Renewal>(store, clock, context->get_executor(), key, fence, lease);
   }
   void settle() {
     context->restart();
@@ -77,7 +77,7 @@ TEST_F(RenewalTest, SetsNoAlarmForAnActionThatDoesNotWait) {
 
 // However many claims wait on one loop, one alarm rings for them, and it is taken back when the last of them ends.
 TEST_F(RenewalTest, SharesOneAlarm) {
-  std::vector<std::unique_ptr<Renewal>> all;
+  std::vector<std::unique_ptr<once::Renewal>> all;
   for (int i = 0; i < 10; ++i) all.push_back(renewal(Millis{300 + i}));
   settle();
   EXPECT_EQ(clock.alarms_pending(), 1U);

@@ -7,7 +7,7 @@
 #include <boost/system/system_error.hpp>
 
 #include "once/fixture.h"
-#include "once/pause.h"
+#include "runtime/pause.h"
 
 namespace semel::test {
 namespace {

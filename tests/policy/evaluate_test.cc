@@ -9,11 +9,11 @@
 #include <rapidcheck.h>
 
 #include "policy/expression.h"
-#include "policy/helpers.h"
 #include "policy/json_scalar.h"
 #include "policy/part_value.h"
+#include "support/rules.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 using test::Sent;
@@ -252,4 +252,4 @@ TEST(Evaluate, TellsRequestsApartThroughARealExpression) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::policy

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 // Every kind of part is read, with its name and its question mark.
@@ -120,4 +120,4 @@ TEST(Expression, ReadsTargetsOfProbes) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::policy

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/helpers.h"
+#include "support/rules.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 using test::Sent;
@@ -178,4 +178,4 @@ TEST(Forward, NoticesALoop) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::policy

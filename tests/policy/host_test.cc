@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 HostPattern host(std::string_view text) {
@@ -80,4 +80,4 @@ TEST(Host, KnowsWhatIsLocal) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::policy

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/helpers.h"
+#include "support/rules.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 using test::Sent;
@@ -152,4 +152,4 @@ TEST(Identify, RepeatsNothingOfTheRequest) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::policy

@@ -10,7 +10,7 @@
 
 #include "policy/fields.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 using Views = std::vector<FieldView>;
@@ -171,4 +171,4 @@ TEST(Fields, NamesWhatConnectionNames) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::policy

@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/canonical_json.h"
+#include "core/json/canonical.h"
 #include "policy/json_scalar.h"
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
 using enum ProblemType;
@@ -68,7 +68,7 @@ TEST(ProblemReply, FollowsTheContract) {
     EXPECT_EQ(member(reply, "retry"), row.retry) << Problem::of(row.type).slug();
     EXPECT_EQ(field(reply, "Retry-After") != "(none)", row.says_when) << Problem::of(row.type).slug();
     EXPECT_EQ(field(reply, "Link") != "(none)", row.type == key_missing) << Problem::of(row.type).slug();
-    EXPECT_TRUE(canonical_json(reply.body)) << Problem::of(row.type).slug();
+    EXPECT_TRUE(core::json::canonical_json(reply.body)) << Problem::of(row.type).slug();
   }
   const Problem retried{.type = outcome_unknown, .status = 502, .retry = Problem::Retry::same_key};
   EXPECT_EQ(field(problem_reply(retried, Millis{0}, {}), "Retry-After"), "1");
@@ -169,4 +169,4 @@ TEST(Rfc3339, WritesUtc) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::policy

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-namespace semel {
+namespace semel::policy {
 namespace {
 
-constexpr Rate ten_a_second{.count = 10, .per = Millis{1'000}};
+constexpr reading::Rate ten_a_second{.count = 10, .per = Millis{1'000}};
 constexpr Time start{Millis{1'700'000'000'000}};
 
 // A burst of what the rate gives in one period, then one token each time one has grown.
@@ -35,7 +35,7 @@ TEST(TokenBuckets, HoldNoMoreThanABurst) {
 
 // A rate below one a second is kept, too.
 TEST(TokenBuckets, KeepSlowRates) {
-  constexpr Rate one_an_hour{.count = 1, .per = Millis{3'600'000}};
+  constexpr reading::Rate one_an_hour{.count = 1, .per = Millis{3'600'000}};
   TokenBucket bucket;
   EXPECT_EQ(bucket.take(one_an_hour, start), std::nullopt);
   EXPECT_GT(bucket.take(one_an_hour, start).value(), Millis{3'599'000});
@@ -43,4 +43,4 @@ TEST(TokenBuckets, KeepSlowRates) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::policy

@@ -29,7 +29,7 @@
 
 #include "core/check.h"
 #include "core/crypto.h"
-#include "store/rocks_ledger.h"
+#include "store/embedded/rocks_ledger.h"
 #include "support/hex.h"
 #include <semel/clock.h>
 #include <semel/response.h>
@@ -39,8 +39,8 @@
 
 namespace {
 
-using semel::check;
 using semel::Response;
+using semel::core::check;
 
 constexpr std::size_t keys_max = 1'000;
 constexpr std::size_t key_id_at = 2;  // in a sealed body (core/seal.h)
@@ -76,34 +76,34 @@ const std::map<std::string_view, Harm>& harms() {
   return all;
 }
 
-std::vector<semel::AesKey> keys_of(std::string_view digits) {
+std::vector<semel::core::AesKey> keys_of(std::string_view digits) {
   if (digits.empty()) return {};
   const std::string bytes = semel::test::from_hex(digits);
-  semel::AesKey key{};
-  check(bytes.size() == key.size(), "the key has its size");
+  semel::core::AesKey key{};
+  semel::core::check(bytes.size() == key.size(), "the key has its size");
   std::ranges::copy(bytes, key.begin());
   return {key};
 }
 
-semel::Record read(semel::Ledger& ledger, const semel::Expiry& entry) {
+semel::Record read(semel::store::embedded::Ledger& ledger, const semel::store::embedded::Expiry& entry) {
   const auto found = ledger.read(entry.id);
-  check(found && *found && (**found).response != nullptr, "the key has an answer");
+  semel::core::check(found && *found && (**found).response != nullptr, "the key has an answer");
   return **found;
 }
 
-void tamper(semel::Ledger& ledger, const std::vector<std::string_view>& names) {
+void tamper(semel::store::embedded::Ledger& ledger, const std::vector<std::string_view>& names) {
   const auto keys = ledger.expiries(semel::Time::max(), keys_max, std::nullopt);
-  check(keys && keys->size() > names.size(), "there is a key for each harm, and one more");
+  semel::core::check(keys && keys->size() > names.size(), "there is a key for each harm, and one more");
   const semel::Record last = read(ledger, keys->back());
-  std::vector<semel::Change> changes;
+  std::vector<semel::store::embedded::Change> changes;
   for (std::size_t i = 0; i < names.size(); ++i) {
     semel::Record record = read(ledger, (*keys)[i]);
     const auto harm = harms().find(names[i]);
-    check(harm != harms().end(), "the harm is known");
+    semel::core::check(harm != harms().end(), "the harm is known");
     record.response = std::make_shared<const Response>(harm->second(*record.response, *last.response));
     changes.push_back({.id = (*keys)[i].id, .record = record, .replaced_expiry = record.expires_at});
   }
-  check(ledger.commit(changes).has_value(), "it is written");
+  semel::core::check(ledger.commit(changes).has_value(), "it is written");
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ int main(int count, char** words) {
     return 2;
   }
   const std::unique_ptr<semel::Clock> clock = semel::make_system_clock();
-  auto ledger = semel::RocksLedger::open(*clock, {.path = words[1]}, keys_of(words[2]));
+  auto ledger = semel::store::embedded::RocksLedger::open(*clock, {.path = words[1]}, keys_of(words[2]));
   if (!ledger) {
     std::fprintf(stderr, "%s\n", ledger.error().detail.c_str());
     return 1;

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "once/pause.h"
+#include "runtime/pause.h"
 
 namespace semel::sim {
 namespace {
@@ -166,12 +166,12 @@ Task<Outcome> Clients::act(Process* process, std::shared_ptr<Visit> visit, Fence
 
 Task<Outcome> Clients::play(Process* process, std::shared_ptr<Attempt> attempt, Script script) {
   const Outcome cut_off{.verdict = Verdict::unknown, .response = nullptr};
-  co_await sleep(process->clock(), script.before);
+  co_await runtime::sleep(process->clock(), script.before);
   if (process->dead()) co_return cut_off;
   if (script.cut_off) {
     doomed_ = process->id;
     if (script.acts && world_.random.chance(5'000)) (void)upstream_.act(*attempt);
-    co_await sleep(process->clock(), moment);
+    co_await runtime::sleep(process->clock(), moment);
     co_return cut_off;
   }
   SharedResponse response;
@@ -183,7 +183,7 @@ Task<Outcome> Clients::play(Process* process, std::shared_ptr<Attempt> attempt, 
     world_.after(world_.random.millis(Millis{1}, 4 * world_.plan(attempt->key).policy.lease),
                  [this, attempt] { (void)upstream_.act(*attempt); });
   }
-  co_await sleep(process->clock(), script.behind);
+  co_await runtime::sleep(process->clock(), script.behind);
   switch (script.end) {
     case Script::End::keep:
       co_return Outcome{.verdict = Verdict::keep, .response = response};
@@ -197,7 +197,7 @@ Task<Outcome> Clients::play(Process* process, std::shared_ptr<Attempt> attempt, 
 }
 
 Task<Outcome> Clients::ask(Process* process, int key) {
-  co_await sleep(process->clock(), world_.random.up_to(probe_max));
+  co_await runtime::sleep(process->clock(), world_.random.up_to(probe_max));
   if (process->dead() || world_.strikes(300)) throw std::runtime_error("the probe failed");
   co_return upstream_.probe(key);
 }

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "core/decision.h"
-#include "once/pause.h"
+#include "runtime/pause.h"
 #include "sim/clients.h"
 
 namespace semel::sim {
@@ -27,7 +27,7 @@ Task<void> Clients::hold(Process* process, int key) {
   const Plan plan = world_.plan(key);
   Port& port = process->port();
   const Time asked_at = world_.now();
-  const Terms terms = terms_of(plan.policy, world_.random.next(), plan.order);
+  const Terms terms = core::terms_of(plan.policy, world_.random.next(), plan.order);
   const Result<Claim> claim = co_await port.claim(plan.key, plan.right, terms);
   const auto* granted = claim ? std::get_if<Granted>(&*claim) : nullptr;
   const bool late = world_.now() - asked_at > plan.policy.lease / 3;  // a careful program does not act on such a grant
@@ -36,10 +36,10 @@ Task<void> Clients::hold(Process* process, int key) {
 
   const std::shared_ptr<Attempt> attempt = oracle_.started(key, fence, plan.right, process->id);
   for (int renewals = world_.random.between(0, 3); renewals > 0; --renewals) {
-    co_await sleep(process->clock(), world_.random.up_to(plan.policy.lease / 2));
+    co_await runtime::sleep(process->clock(), world_.random.up_to(plan.policy.lease / 2));
     (void)co_await port.renew(plan.key, fence, plan.policy.lease);
   }
-  co_await sleep(process->clock(), world_.random.up_to(plan.policy.lease / 2));
+  co_await runtime::sleep(process->clock(), world_.random.up_to(plan.policy.lease / 2));
   attempt->ended = true;  // as far as its lease is concerned: a program that renews by hand may lose it
   SharedResponse response;
   Result<void> ended = fail(Code::unavailable, "never asked for");
@@ -65,7 +65,7 @@ Task<void> Clients::stray(Process* process, std::shared_ptr<Attempt> attempt, Ke
   const Fence fence = attempt->fence;
   Port& port = process->port();
   for (int calls = world_.random.between(0, 4); calls > 0 && !process->dead(); --calls) {
-    co_await sleep(process->clock(), world_.random.up_to(stray_pause_max));
+    co_await runtime::sleep(process->clock(), world_.random.up_to(stray_pause_max));
     switch (world_.random.between(0, 3)) {
       case 0:
         (void)co_await port.renew(key, fence, stray_lease);

@@ -31,7 +31,7 @@ Result<void> SimLedger::admit() {
   return fail(Code::full, "no room for a claim");
 }
 
-Result<void> SimLedger::commit(std::span<const Change> changes) {
+Result<void> SimLedger::commit(std::span<const store::embedded::Change> changes) {
   if (stopped_) return fail(Code::unavailable, "the ledger is stopped");
   const Faults& faults = world_.setup.faults;
   if (world_.strikes(faults.commit_full)) {
@@ -54,9 +54,9 @@ Result<void> SimLedger::commit(std::span<const Change> changes) {
   return {};
 }
 
-void SimLedger::apply(std::span<const Change> changes, const Deeds& deeds) {
+void SimLedger::apply(std::span<const store::embedded::Change> changes, const Deeds& deeds) {
   oracle_->judged(deeds);
-  for (const Change& change : changes) {
+  for (const store::embedded::Change& change : changes) {
     oracle_->changed(durable(change.id), change, deeds);
     if (change.replaced_expiry) index_.erase({.at = *change.replaced_expiry, .id = change.id});
     if (change.record) {
@@ -68,10 +68,11 @@ void SimLedger::apply(std::span<const Change> changes, const Deeds& deeds) {
   }
 }
 
-Result<std::vector<Expiry>> SimLedger::expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) {
+Result<std::vector<store::embedded::Expiry>> SimLedger::expiries(Time now, std::size_t limit,
+                                                                 const std::optional<store::embedded::Expiry>& after) {
   if (stopped_) return fail(Code::unavailable, "the ledger is stopped");
   if (world_.random.chance(1'000)) reclaim(now);
-  std::vector<Expiry> due;
+  std::vector<store::embedded::Expiry> due;
   auto it = after ? index_.upper_bound(*after) : index_.begin();
   for (; it != index_.end() && it->at <= now && due.size() < limit; ++it) due.push_back(*it);
   return due;
@@ -79,12 +80,12 @@ Result<std::vector<Expiry>> SimLedger::expiries(Time now, std::size_t limit, con
 
 // As a compaction filter does: a record that has long expired goes, and its entry in the index stays.
 void SimLedger::reclaim(Time now) {
-  for (const Expiry& entry : index_) {
+  for (const store::embedded::Expiry& entry : index_) {
     const Record* record = durable(entry.id);
     if (entry.at > now - reclaim_margin) return;
     if (record == nullptr || record->expires_at != entry.at) continue;
     if (record->state != Record::State::done && record->state != Record::State::released) continue;
-    Deed sweep = deed_of(Call{});
+    Deed sweep = deed_of(store::StoreCall{});
     sweep.at = now;
     oracle_->changed(record, {.id = entry.id, .record = {}, .replaced_expiry = {}}, {sweep});
     records_.erase(entry.id);

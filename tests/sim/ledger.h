@@ -14,19 +14,20 @@
 
 #include "sim/oracle.h"
 #include "sim/world.h"
-#include "store/ledger.h"
+#include "store/embedded/ledger.h"
 
 namespace semel::sim {
 
-class SimLedger : public Ledger {
+class SimLedger : public store::embedded::Ledger {
  public:
   explicit SimLedger(World& world) : world_(world) {}
   void watched_by(Oracle& oracle) { oracle_ = &oracle; }
 
   Result<std::optional<Record>> read(const Digest& id) override;
   Result<void> admit() override;
-  Result<void> commit(std::span<const Change> changes) override;
-  Result<std::vector<Expiry>> expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) override;
+  Result<void> commit(std::span<const store::embedded::Change> changes) override;
+  Result<std::vector<store::embedded::Expiry>> expiries(Time now, std::size_t limit,
+                                                        const std::optional<store::embedded::Expiry>& after) override;
 
   // Whom to ask what a commit comes from.
   void judged_by(std::function<Deeds()> deeds) { deeds_ = std::move(deeds); }
@@ -39,16 +40,16 @@ class SimLedger : public Ledger {
   [[nodiscard]] bool empty() const { return records_.empty() && index_.empty(); }
 
  private:
-  void apply(std::span<const Change> changes, const Deeds& deeds);
+  void apply(std::span<const store::embedded::Change> changes, const Deeds& deeds);
   void reclaim(Time now);
   Result<void> fail_now(const char* what);
 
   World& world_;
   Oracle* oracle_ = nullptr;
   std::map<Digest, Record> records_;
-  std::set<Expiry> index_;
+  std::set<store::embedded::Expiry> index_;
   std::function<Deeds()> deeds_;
-  std::vector<Change> limbo_;
+  std::vector<store::embedded::Change> limbo_;
   Deeds limbo_deeds_;
   bool stopped_ = false;
   bool crashed_ = false;

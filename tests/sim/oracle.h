@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "sim/world.h"
-#include "store/batch.h"
+#include "store/embedded/batch.h"
 #include <semel/once.h>
 
 namespace semel::sim {
@@ -43,8 +43,8 @@ struct Deed {
   bool granted = false;
 };
 using Deeds = std::vector<Deed>;  // of one batch, in order
-Deed deed_of(const Call& call);
-void judge_said(Deed& deed, const Call& call);
+Deed deed_of(const store::StoreCall& call);
+void judge_said(Deed& deed, const store::StoreCall& call);
 
 struct Attempt {
   int key;
@@ -82,7 +82,7 @@ class Oracle {
 
   // The ledger and the store. A batch is shown as a whole before its changes are.
   void judged(const Deeds& deeds);
-  void changed(const Record* before, const Change& change, const Deeds& deeds);
+  void changed(const Record* before, const store::embedded::Change& change, const Deeds& deeds);
   void acknowledged(const Deed& deed);
 
   // Attempts and their effects.

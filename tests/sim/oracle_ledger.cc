@@ -45,29 +45,29 @@ Time gone_at(const Record& record) {
   return record.state == Record::State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
 }
 
-Deed deed_of(const Call& call) {
+Deed deed_of(const store::StoreCall& call) {
   Deed deed{.kind = Deed::Kind::sweep, .id = call.key.id, .fence = {}, .fingerprint = {}, .terms = {}, .response = {}};
-  if (const auto* claim = std::get_if<ClaimCall>(&call.request)) {
+  if (const auto* claim = std::get_if<store::ClaimCall>(&call.request)) {
     deed.kind = Deed::Kind::claim;
     deed.fingerprint = claim->fingerprint;
     deed.terms = claim->terms;
-  } else if (const auto* renew = std::get_if<RenewCall>(&call.request)) {
+  } else if (const auto* renew = std::get_if<store::RenewCall>(&call.request)) {
     deed.kind = Deed::Kind::renew;
     deed.fence = renew->fence;
     deed.lease = renew->lease;
-  } else if (const auto* complete = std::get_if<CompleteCall>(&call.request)) {
+  } else if (const auto* complete = std::get_if<store::CompleteCall>(&call.request)) {
     deed.kind = complete->response == nullptr ? Deed::Kind::unknown : Deed::Kind::complete;
     deed.fence = complete->fence;
     deed.response = complete->response;
-  } else if (const auto* release = std::get_if<ReleaseCall>(&call.request)) {
+  } else if (const auto* release = std::get_if<store::ReleaseCall>(&call.request)) {
     deed.kind = Deed::Kind::release;
     deed.fence = release->fence;
   }
   return deed;
 }
 
-void judge_said(Deed& deed, const Call& call) {
-  if (const auto* claim = std::get_if<ClaimCall>(&call.request)) {
+void judge_said(Deed& deed, const store::StoreCall& call) {
+  if (const auto* claim = std::get_if<store::ClaimCall>(&call.request)) {
     const auto* granted = claim->answer ? std::get_if<Granted>(&*claim->answer) : nullptr;
     deed.granted = granted != nullptr;
     if (granted != nullptr) deed.fence = granted->fence;
@@ -112,7 +112,7 @@ void Oracle::has_its_turn(int key, const Deed& claim, const std::map<int, Record
   }
 }
 
-void Oracle::changed(const Record* before, const Change& change, const Deeds& deeds) {
+void Oracle::changed(const Record* before, const store::embedded::Change& change, const Deeds& deeds) {
   const int key = world_.index_of(change.id);
   if (key < 0) return;  // of an object: judged by what its events may do
   if (before != nullptr) remember(keeper(key), *before, world_.now());  // readers saw it until now

@@ -84,7 +84,7 @@ void Process::die() {
   const auto busy = [](const auto& lane) { return lane->context.poll() > 0; };
   while (std::ranges::count_if(lanes_, busy) > 0) {
   }
-  check(coroutines_ == 0, "a process that has ended runs out");
+  core::check(coroutines_ == 0, "a process that has ended runs out");
 }
 
 }  // namespace semel::sim

@@ -35,7 +35,7 @@ std::unexpected<Error> no_answer() {
 
 StoreServer::StoreServer(World& world, SimLedger& ledger, Oracle& oracle)
     : world_(world), ledger_(ledger), oracle_(oracle) {
-  if (world.setup.recent_writes) recent_ = std::make_unique<RecentWrites>();
+  if (world.setup.recent_writes) recent_ = std::make_unique<store::embedded::RecentWrites>();
   ledger.judged_by([this] { return deeds(); });
 }
 
@@ -75,7 +75,7 @@ void StoreServer::arrive(const std::shared_ptr<Letter>& letter) {
 // the network is taken to forget it first.
 void StoreServer::forget_stale() {
   std::erase_if(queue_, [&](const auto& letter) {
-    const auto* claim = std::get_if<ClaimCall>(&letter->call.request);
+    const auto* claim = std::get_if<store::ClaimCall>(&letter->call.request);
     return claim != nullptr && letter->answered && world_.now() - letter->sent_at >= claim->terms.ttl;
   });
 }
@@ -109,14 +109,14 @@ void StoreServer::step() {
   const std::size_t first = take();
   if (open_ == nullptr && world_.random.chance(5'000)) {
     ++world_.stats.batches;
-    std::vector<Call*> calls;
+    std::vector<store::StoreCall*> calls;
     for (const auto& letter : judging_) calls.push_back(&letter->call);
-    run_batch(calls, ledger_, world_.now(), [this] { acknowledge(); }, recent_.get());
+    store::embedded::run_batch(calls, ledger_, world_.now(), [this] { acknowledge(); }, recent_.get());
     if (ledger_.crashed()) crash_();
     return;
   }
   if (open_ == nullptr) {
-    open_ = std::make_unique<Batch>(ledger_, recent_.get());
+    open_ = std::make_unique<store::embedded::Batch>(ledger_, recent_.get());
     world_.after(world_.random.up_to(commit_max), [this, run = run_] {
       if (run == run_) commit();
     });
@@ -172,7 +172,7 @@ void StoreServer::answer(const std::shared_ptr<Letter>& letter, bool lost) {
   if (letter->answered) return;
   letter->answered = true;
   letter->lost = lost;
-  if (const auto* claim = std::get_if<ClaimCall>(&letter->call.request); claim != nullptr && !lost) {
+  if (const auto* claim = std::get_if<store::ClaimCall>(&letter->call.request); claim != nullptr && !lost) {
     oracle_.hears(claim->terms.owner, claim->answer);
   }
   asio::post(letter->executor, std::exchange(letter->resume, nullptr));
@@ -190,12 +190,12 @@ void StoreServer::stop() {
 
 void StoreServer::start() {
   ledger_.restart();
-  if (recent_ != nullptr) recent_ = std::make_unique<RecentWrites>();
+  if (recent_ != nullptr) recent_ = std::make_unique<store::embedded::RecentWrites>();
   up_ = true;
   world_.disturb();
 }
 
-bool StoreServer::settled(const Key& key, ClaimCall& request) {
+bool StoreServer::settled(const Key& key, store::ClaimCall& request) {
   const std::uint64_t version = recent_ == nullptr ? 0 : recent_->version();
   Result<std::optional<Record>> stored = ledger_.read(key.id);
   if (!stored) {
@@ -208,7 +208,7 @@ bool StoreServer::settled(const Key& key, ClaimCall& request) {
   }
   const Record& record = **stored;
   if (record.state == Record::State::running && world_.now() >= record.lease_until) return false;
-  ClaimStep step = step_claim(&record, key, request.fingerprint, request.terms, world_.now());
+  core::ClaimStep step = core::step_claim(&record, key, request.fingerprint, request.terms, world_.now());
   if (!step.store) request.answer = std::move(step.answer);
   return !step.store;
 }
@@ -218,7 +218,7 @@ bool StoreServer::settled(const Key& key, ClaimCall& request) {
 Port::Port(World& world, StoreServer& server, Oracle& oracle, std::uint64_t process)
     : world_(world), server_(server), oracle_(oracle), process_(process) {}
 
-Task<std::shared_ptr<Letter>> Port::send(Call call) {
+Task<std::shared_ptr<Letter>> Port::send(store::StoreCall call) {
   const Deed deed = deed_of(call);
   const Executor executor = co_await asio::this_coro::executor;
   const auto letter = std::make_shared<Letter>(
@@ -250,45 +250,46 @@ Async<Claim> Port::claim(Key key, Fingerprint fingerprint, Terms terms) {
     world_.note(world_.index_of(key.id), process_, "asks to claim", {}, terms.owner % 10'000);
     oracle_.asks(terms.owner, std::exchange(visit_, nullptr));
   }
-  Call call{.key = std::move(key), .request = ClaimCall{.fingerprint = fingerprint, .terms = terms}};
-  auto& request = std::get<ClaimCall>(call.request);
+  store::StoreCall call{.key = std::move(key), .request = store::ClaimCall{.fingerprint = fingerprint, .terms = terms}};
+  auto& request = std::get<store::ClaimCall>(call.request);
   if (world_.setup.embedded && !dead_ && server_.up() && server_.settled(call.key, request)) {
     oracle_.hears(terms.owner, request.answer);
     co_return std::move(request.answer);
   }
   const std::shared_ptr<Letter> letter = co_await send(std::move(call));
   if (letter->lost) co_return no_answer();
-  co_return std::get<ClaimCall>(letter->call.request).answer;
+  co_return std::get<store::ClaimCall>(letter->call.request).answer;
 }
 
 Async<void> Port::renew(Key key, Fence fence, Millis lease) {
   ++world_.stats.renewals;
-  Call call{.key = std::move(key), .request = RenewCall{.fence = fence, .lease = lease}};
+  store::StoreCall call{.key = std::move(key), .request = store::RenewCall{.fence = fence, .lease = lease}};
   const std::shared_ptr<Letter> letter = co_await send(std::move(call));
   if (letter->lost) co_return no_answer();
-  co_return std::get<RenewCall>(letter->call.request).answer;
+  co_return std::get<store::RenewCall>(letter->call.request).answer;
 }
 
 Async<void> Port::complete(Key key, Fence fence, SharedResponse response) {
-  Call call{.key = std::move(key), .request = CompleteCall{.fence = fence, .response = std::move(response)}};
+  store::StoreCall call{.key = std::move(key),
+                        .request = store::CompleteCall{.fence = fence, .response = std::move(response)}};
   const std::shared_ptr<Letter> letter = co_await send(std::move(call));
   if (letter->lost) co_return no_answer();
-  co_return std::get<CompleteCall>(letter->call.request).answer;
+  co_return std::get<store::CompleteCall>(letter->call.request).answer;
 }
 
 Async<void> Port::release(Key key, Fence fence) {
-  Call call{.key = std::move(key), .request = ReleaseCall{.fence = fence}};
+  store::StoreCall call{.key = std::move(key), .request = store::ReleaseCall{.fence = fence}};
   const std::shared_ptr<Letter> letter = co_await send(std::move(call));
   if (letter->lost) co_return no_answer();
-  co_return std::get<ReleaseCall>(letter->call.request).answer;
+  co_return std::get<store::ReleaseCall>(letter->call.request).answer;
 }
 
 Async<std::size_t> Port::sweep(std::size_t limit) {
   ++world_.stats.sweeps;
-  Call call{.key = {}, .request = SweepCall{.limit = limit}};
+  store::StoreCall call{.key = {}, .request = store::SweepCall{.limit = limit}};
   const std::shared_ptr<Letter> letter = co_await send(std::move(call));
   if (letter->lost) co_return no_answer();
-  co_return std::get<SweepCall>(letter->call.request).answer;
+  co_return std::get<store::SweepCall>(letter->call.request).answer;
 }
 
 }  // namespace semel::sim

@@ -18,13 +18,13 @@
 #include "sim/ledger.h"
 #include "sim/oracle.h"
 #include "sim/world.h"
-#include "store/batch.h"
+#include "store/embedded/batch.h"
 #include <semel/store.h>
 
 namespace semel::sim {
 
 struct Letter {
-  Call call;
+  store::StoreCall call;
   Deed deed;
   Time sent_at;
   Executor executor;
@@ -52,7 +52,7 @@ class StoreServer {
 
   // Answers a claim that what is durable settles, as the embedded store does without its committer: false if it does
   // not.
-  bool settled(const Key& key, ClaimCall& request);
+  bool settled(const Key& key, store::ClaimCall& request);
 
   // Lets the caller go on: without an answer if it is lost.
   void answer(const std::shared_ptr<Letter>& letter, bool lost);
@@ -72,10 +72,10 @@ class StoreServer {
   Oracle& oracle_;
   std::function<void()> crash_;
   std::deque<std::shared_ptr<Letter>> queue_;
-  std::vector<std::shared_ptr<Letter>> judging_;  // the batch that is being judged or committed
-  std::unique_ptr<Batch> open_;                   // takes more calls for a while, as the committer does
-  std::unique_ptr<RecentWrites> recent_;          // in some worlds
-  std::uint64_t run_ = 0;                         // which life of the server: answers of an earlier one are lost
+  std::vector<std::shared_ptr<Letter>> judging_;           // the batch that is being judged or committed
+  std::unique_ptr<store::embedded::Batch> open_;           // takes more calls for a while, as the committer does
+  std::unique_ptr<store::embedded::RecentWrites> recent_;  // in some worlds
+  std::uint64_t run_ = 0;  // which life of the server: answers of an earlier one are lost
   bool up_ = true;
   bool busy_ = false;
 };
@@ -97,7 +97,7 @@ class Port : public Store {
   void hang_up();
 
  private:
-  Task<std::shared_ptr<Letter>> send(Call call);
+  Task<std::shared_ptr<Letter>> send(store::StoreCall call);
 
   World& world_;
   StoreServer& server_;

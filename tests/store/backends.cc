@@ -14,13 +14,13 @@
 #include <vector>
 
 #ifdef SEMEL_HAS_POSTGRES
-#include "store/postgres_admin.h"
+#include "store/postgres/admin.h"
 #include "support/pgbouncer.h"
 #include "support/postgres_server.h"
 #endif
 #include "core/crypto.h"
 #include "core/identity.h"
-#include "store/embedded.h"
+#include "store/embedded/store.h"
 #include "store/identity.h"
 #include "store/sealed_store.h"
 #include <semel/stores.h>
@@ -32,8 +32,8 @@ class NoPlace : public Place {
  public:
   std::unique_ptr<Store> open(Clock& clock) override { return make_memory_store(clock); }
   // Nothing of it is at rest, but the rest of the contract holds under any names.
-  OpenedStore open_with(Clock& clock, const std::vector<AesKey>& /*keys*/) {
-    return {.store = open(clock), .identity = StoreIdentity{5, 4, 3}};
+  store::OpenedStore open_with(Clock& clock, const std::vector<core::AesKey>& /*keys*/) {
+    return {.store = open(clock), .identity = core::StoreIdentity{5, 4, 3}};
   }
 };
 
@@ -54,10 +54,10 @@ class Folder : public Place {
 
   std::unique_ptr<Store> open(Clock& clock) override { return open_with(clock, {}).store; }
 
-  OpenedStore open_with(Clock& clock, const std::vector<AesKey>& keys) {
+  store::OpenedStore open_with(Clock& clock, const std::vector<core::AesKey>& keys) {
     EmbeddedOptions options;
     options.path = path_ / "data";
-    Result<OpenedStore> store = open_embedded_store(clock, options, keys);
+    Result<store::OpenedStore> store = store::embedded::open_with_keys(clock, options, keys);
     if (!store) throw std::runtime_error("the embedded store does not open: " + store.error().detail);
     return std::move(*store);
   }
@@ -74,10 +74,10 @@ class Sealed : public Place {
   explicit Sealed(Arguments... arguments) : inner_(std::move(arguments)...) {}
 
   std::unique_ptr<Store> open(Clock& clock) override {
-    const std::vector<AesKey> keys{AesKey{7}, AesKey{8}};
-    OpenedStore opened = inner_.open_with(clock, keys);
+    const std::vector<core::AesKey> keys{core::AesKey{7}, core::AesKey{8}};
+    store::OpenedStore opened = inner_.open_with(clock, keys);
     if (!opened.identity) throw std::runtime_error("the store has no identity");
-    return make_sealed_store(std::move(opened), keys, Unsealed::refused);
+    return store::make_sealed_store(std::move(opened), keys, store::Unsealed::refused);
   }
 
  private:
@@ -95,10 +95,10 @@ class Database : public Place {
 
   std::unique_ptr<Store> open(Clock& clock) override { return open_with(clock, {}).store; }
 
-  OpenedStore open_with(Clock& clock, const std::vector<AesKey>& keys) {
+  store::OpenedStore open_with(Clock& clock, const std::vector<core::AesKey>& keys) {
     PostgresOptions options;
     options.urls = {url_};
-    Result<OpenedStore> store = open_postgres_store(clock, options, keys);
+    Result<store::OpenedStore> store = store::postgres::open_with_keys(clock, options, keys);
     if (!store) throw std::runtime_error("the PostgreSQL store does not open: " + store.error().detail);
     return std::move(*store);
   }

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "once/pause.h"
+#include "runtime/pause.h"
 #include "store/contract.h"
 #include "store/crew.h"
 #include "support/faulty_store.h"
@@ -41,7 +41,7 @@ Task<void> end(Clock* clock, Store* store, Story* story, Fence fence) {
     const Result<void> ended = co_await store->complete(key, fence, response);
     if (ended) co_return;
     if (ended.error().code == Code::fenced) throw std::runtime_error("the holder was fenced");
-    co_await sleep(*clock, before_repeating);
+    co_await runtime::sleep(*clock, before_repeating);
   }
   throw std::runtime_error("the end was never acknowledged");
 }
@@ -67,7 +67,7 @@ Task<void> want_answer(Clock* clock, Store* store, Story* story, std::uint64_t o
       ++story->heard;
       co_return;
     }
-    co_await sleep(*clock, before_repeating);
+    co_await runtime::sleep(*clock, before_repeating);
   }
   throw std::runtime_error("no answer was ever heard");
 }

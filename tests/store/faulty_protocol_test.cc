@@ -20,7 +20,7 @@
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
-#include "once/pause.h"
+#include "runtime/pause.h"
 #include "store/contract.h"
 #include "store/crew.h"
 #include "support/faulty_store.h"
@@ -76,7 +76,7 @@ Task<Claim> claim_until_answered(World* world, KeyStory* story, std::uint64_t ow
   for (;;) {
     Result<Claim> claim = co_await world->faulty.claim(key, fingerprint, terms);
     if (claim) co_return std::move(*claim);
-    co_await sleep(world->clock, before_repeating);
+    co_await runtime::sleep(world->clock, before_repeating);
   }
 }
 
@@ -95,7 +95,7 @@ Task<bool> end_until_answered(World* world, KeyStory* story, Fence fence, Ending
     }
     if (result) co_return true;
     if (result.error().code == Code::fenced) co_return false;
-    co_await sleep(world->clock, before_repeating);
+    co_await runtime::sleep(world->clock, before_repeating);
   }
 }
 
@@ -106,7 +106,7 @@ Task<void> run_attempt(World* world, KeyStory* story, Fence fence, Time asked_at
   const Ending ending = dice % 4 == 0 ? Ending::release : Ending::complete;  // released: it had no effect
   if (ending == Ending::complete) ++story->effects;
   const Millis work{static_cast<Millis::rep>((dice >> 8U) % 900)};
-  co_await sleep(world->clock, work);
+  co_await runtime::sleep(world->clock, work);
   story->beliefs.push_back({.from = from, .to = std::min(world->clock.now(), lease_over)});
   const bool ended = co_await end_until_answered(world, story, fence, ending);
   if (ended && ending == Ending::complete) ++story->completions;
@@ -117,7 +117,7 @@ Task<void> want_answer(World* world, KeyStory* story, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   ++world->active;
   const Millis before_asking{static_cast<Millis::rep>(random() % 300)};
-  co_await sleep(world->clock, before_asking);
+  co_await runtime::sleep(world->clock, before_asking);
   for (int tries = 0;; ++tries) {
     if (tries > 1'000) throw std::runtime_error("no end in sight");
     const Time asked_at = world->clock.now();
@@ -136,7 +136,7 @@ Task<void> want_answer(World* world, KeyStory* story, std::uint64_t seed) {
       ++story->unknowns;
       break;
     }
-    co_await sleep(world->clock, before_asking_again);
+    co_await runtime::sleep(world->clock, before_asking_again);
   }
   --world->active;
 }

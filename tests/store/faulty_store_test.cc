@@ -114,11 +114,11 @@ TEST_F(FaultyStoreTest, ClaimsAsTheTableSays) {
 
 // The calls of a holder under each fault: the same table.
 TEST_F(FaultyStoreTest, HoldersActAsTheTableSays) {
-  using Call = std::function<Async<void>(Store&, Fence)>;
+  using Act = std::function<Async<void>(Store&, Fence)>;
   using Seen = std::function<bool()>;
   struct Deed {
     StoreCall kind;
-    Call call;
+    Act call;
     Seen seen;
   };
   const std::vector<Deed> deeds{

@@ -16,13 +16,13 @@
 #include "core/identity.h"
 #include "core/seal.h"
 #include "store/contract.h"
-#include "store/embedded.h"
-#include "store/embedded_fixture.h"
+#include "store/embedded/fixture.h"
+#include "store/embedded/store.h"
 #include "support/faulty_store.h"
 #include "support/run.h"
 #include "support/virtual_clock.h"
 #ifdef SEMEL_HAS_POSTGRES
-#include "store/postgres_fixture.h"
+#include "store/postgres/fixture.h"
 #endif
 #include <semel/endings.h>
 #include <semel/reopening.h>
@@ -31,9 +31,9 @@
 namespace semel::test {
 namespace {
 
-const AesKey old_key{1};
-const AesKey new_key{2};
-const StoreIdentity identity{42, 7};
+const core::AesKey old_key{1};
+const core::AesKey new_key{2};
+const core::StoreIdentity identity{42, 7};
 constexpr std::string_view canary = "canary-4711-body";
 
 Key key_of(std::uint8_t number) {
@@ -47,10 +47,12 @@ Terms terms_of(std::uint64_t owner) {
 // One store of plain records, seen through encryption and, by the test, without.
 class SealedStoreTest : public testing::Test {
  protected:
-  std::unique_ptr<Store> sealed(const std::vector<AesKey>& keys, Unsealed unsealed = Unsealed::refused,
-                                const std::optional<StoreIdentity>& named_by = std::nullopt) {
-    OpenedStore inner{.store = std::make_unique<FaultyStore>(*plain_, clock_, faults_at({})), .identity = named_by};
-    return make_sealed_store(std::move(inner), keys, unsealed);
+  std::unique_ptr<Store> sealed(const std::vector<core::AesKey>& keys,
+                                store::Unsealed unsealed = store::Unsealed::refused,
+                                const std::optional<core::StoreIdentity>& named_by = std::nullopt) {
+    store::OpenedStore inner{.store = std::make_unique<FaultyStore>(*plain_, clock_, faults_at({})),
+                             .identity = named_by};
+    return store::make_sealed_store(std::move(inner), keys, unsealed);
   }
   Fence take(Store& store, const Key& key, std::uint64_t owner) {
     const Result<Claim> claimed = run(store.claim(key, fingerprint_of(1), terms_of(owner)));
@@ -79,7 +81,7 @@ TEST_F(SealedStoreTest, KeepsNothingReadable) {
   EXPECT_EQ(seen(*store, key_of(1)), canary);
   const Result<Claim> raw = run(plain_->claim(key_of(1), fingerprint_of(1), terms_of(98)));
   const Response& kept = *std::get<Held>(raw.value()).record.response;
-  EXPECT_TRUE(is_sealed(kept));
+  EXPECT_TRUE(core::is_sealed(kept));
   EXPECT_EQ(kept.body.find(canary), std::string::npos);
 }
 
@@ -100,7 +102,7 @@ TEST_F(SealedStoreTest, RefusesAnAnswerThatWasMoved) {
 TEST_F(SealedStoreTest, RefusesPlainAnswersUnlessTheyAreAccepted) {
   keep(*plain_, key_of(1), 1, "from before");
   EXPECT_EQ(seen(*sealed({old_key}), key_of(1)), "corrupt");
-  EXPECT_EQ(seen(*sealed({old_key}, Unsealed::accepted), key_of(1)), "from before");
+  EXPECT_EQ(seen(*sealed({old_key}, store::Unsealed::accepted), key_of(1)), "from before");
 }
 
 // A new key in front of the old one reads both; the new one alone does not read what the old one wrote.
@@ -124,13 +126,14 @@ TEST_F(SealedStoreTest, AnotherProcessMayEndTheClaim) {
 
 // The store behind it never hears of a plain id or scope, and the front gives back the key that was asked for.
 TEST_F(SealedStoreTest, NamesKeysByTheIdentity) {
-  const auto store = sealed({old_key}, Unsealed::refused, identity);
+  const auto store = sealed({old_key}, store::Unsealed::refused, identity);
   keep(*store, key_of(1), 1, "kept");
   EXPECT_EQ(seen(*plain_, key_of(1)), "free") << "under its plain name";
-  const Result<Claim> raw = run(plain_->claim(KeyNames(identity).name(key_of(1)), fingerprint_of(1), terms_of(98)));
+  const Result<Claim> raw =
+      run(plain_->claim(core::KeyNames(identity).name(key_of(1)), fingerprint_of(1), terms_of(98)));
   const Record& stored = std::get<Held>(raw.value()).record;
   EXPECT_NE(stored.key.scope, key_of(1).scope);
-  EXPECT_TRUE(is_sealed(*stored.response));
+  EXPECT_TRUE(core::is_sealed(*stored.response));
 
   const Result<Claim> again = run(store->claim(key_of(1), fingerprint_of(1), terms_of(99)));
   const Record& found = std::get<Held>(again.value()).record;
@@ -142,7 +145,7 @@ TEST_F(SealedStoreTest, NamesKeysByTheIdentity) {
 
 // Every other call finds the key by the same name.
 TEST_F(SealedStoreTest, EveryCallUsesTheSameName) {
-  const auto store = sealed({old_key}, Unsealed::refused, identity);
+  const auto store = sealed({old_key}, store::Unsealed::refused, identity);
   const Fence first = take(*store, key_of(1), 1);
   EXPECT_EQ(said(run(store->renew(key_of(1), first, ample))), "ok");
   EXPECT_EQ(said(run(store->release(key_of(1), first))), "ok");
@@ -150,8 +153,8 @@ TEST_F(SealedStoreTest, EveryCallUsesTheSameName) {
   EXPECT_EQ(second.number, 2U);
   EXPECT_EQ(said(run(store->complete(key_of(1), second, answer_of("kept")))), "ok");
 
-  const auto whole =
-      make_sealed_store({.store = make_memory_store(clock_), .identity = identity}, {old_key}, Unsealed::refused);
+  const auto whole = store::make_sealed_store({.store = make_memory_store(clock_), .identity = identity}, {old_key},
+                                              store::Unsealed::refused);
   keep(*whole, key_of(1), 1, "kept");
   EXPECT_TRUE(*run(dynamic_cast<Reopening&>(*whole).reopen(key_of(1))));
   EXPECT_EQ(take(*whole, key_of(1), 2).number, 2U);
@@ -172,13 +175,13 @@ class TellingStore : public FaultyStore, public Endings {
 TEST_F(SealedStoreTest, TellsOfEndingsByTheNameThatWasAskedFor) {
   auto telling = std::make_unique<TellingStore>(*plain_, clock_);
   TellingStore& inner = *telling;
-  const auto store =
-      make_sealed_store({.store = std::move(telling), .identity = identity}, {old_key}, Unsealed::refused);
+  const auto store = store::make_sealed_store({.store = std::move(telling), .identity = identity}, {old_key},
+                                              store::Unsealed::refused);
   auto& endings = dynamic_cast<Endings&>(*store);
   std::vector<Digest> ended;
   endings.watch([&](const Digest& id) { ended.push_back(id); });
   endings.expect(key_of(1));
-  ASSERT_EQ(inner.expected, std::vector<Digest>{KeyNames(identity).name(key_of(1)).id});
+  ASSERT_EQ(inner.expected, std::vector<Digest>{core::KeyNames(identity).name(key_of(1)).id});
   inner.tell(inner.expected.front());
   EXPECT_EQ(ended, std::vector<Digest>{key_of(1).id});
 }
@@ -187,9 +190,9 @@ TEST_F(SealedStoreTest, TellsOfEndingsByTheNameThatWasAskedFor) {
 TEST_F(SealedStoreTest, WaitsForAnEventOfAnotherNode) {
   auto telling = std::make_unique<TellingStore>(*plain_, clock_);
   TellingStore& inner = *telling;
-  const auto store =
-      make_sealed_store({.store = std::move(telling), .identity = identity}, {old_key}, Unsealed::refused);
-  const auto other_node = sealed({old_key}, Unsealed::refused, identity);
+  const auto store = store::make_sealed_store({.store = std::move(telling), .identity = identity}, {old_key},
+                                              store::Unsealed::refused);
+  const auto other_node = sealed({old_key}, store::Unsealed::refused, identity);
   const auto in_order = [](std::uint64_t owner) {
     Terms terms = terms_of(owner);
     terms.order = std::make_shared<const Order>(Order{.object = key_of(100), .stamp = "5"});
@@ -208,7 +211,7 @@ TEST_F(SealedStoreTest, WaitsForAnEventOfAnotherNode) {
   std::vector<Digest> ended;
   endings.watch([&](const Digest& id) { ended.push_back(id); });
   endings.expect(other);
-  const Digest stored = KeyNames(identity).name(key_of(1)).id;
+  const Digest stored = core::KeyNames(identity).name(key_of(1)).id;
   ASSERT_EQ(inner.expected, std::vector<Digest>{stored});
   inner.tell(stored);
   EXPECT_EQ(ended, std::vector<Digest>{other.id});
@@ -217,9 +220,9 @@ TEST_F(SealedStoreTest, WaitsForAnEventOfAnotherNode) {
 class SealedEmbeddedTest : public EmbeddedTest {
  protected:
   void open_sealed() {
-    Result<OpenedStore> opened = open_embedded_store(clock_, options_, {old_key});
+    Result<store::OpenedStore> opened = store::embedded::open_with_keys(clock_, options_, {old_key});
     ASSERT_TRUE(opened) << opened.error().detail;
-    store_ = make_sealed_store(*std::move(opened), {old_key}, Unsealed::refused);
+    store_ = store::make_sealed_store(*std::move(opened), {old_key}, store::Unsealed::refused);
   }
   // Whether any file of the closed store holds `bytes`. What is in the log and in no table is there as it was written.
   bool holds(std::string_view bytes) {
@@ -302,7 +305,8 @@ TEST_F(SealedPostgresTest, LeavesNoCanaryInTheTable) {
     return server.run("SELECT count(*) FROM semel.keys k WHERE position('canary-4711-body'::bytea IN k.response) > 0");
   };
   open(server.url());
-  store_ = make_sealed_store({.store = std::move(store_), .identity = std::nullopt}, {old_key}, Unsealed::refused);
+  store_ = store::make_sealed_store({.store = std::move(store_), .identity = std::nullopt}, {old_key},
+                                    store::Unsealed::refused);
   const Fence fence = take(PostgresTest::key_of(1), 1);
   ASSERT_EQ(said(complete(PostgresTest::key_of(1), fence, answer_of(std::string(canary)))), "ok");
   EXPECT_EQ(count(), "0");

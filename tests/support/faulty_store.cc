@@ -11,7 +11,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/this_coro.hpp>
 
-#include "once/pause.h"
+#include "runtime/pause.h"
 
 namespace semel::test {
 namespace {
@@ -21,7 +21,7 @@ using Forward = std::function<Async<T>()>;
 
 template <class T>
 Task<void> arrive_late(Clock* clock, Millis delay, Forward<T> forward) {
-  co_await sleep(*clock, delay);
+  co_await runtime::sleep(*clock, delay);
   const Result<T> unheard = co_await forward();
   (void)unheard;
 }
@@ -33,7 +33,7 @@ Async<T> pass(Clock* clock, Fault fault, Forward<T> forward) {
       co_return co_await forward();
     case FaultKind::slow: {
       Result<T> answer = co_await forward();
-      co_await sleep(*clock, fault.delay);
+      co_await runtime::sleep(*clock, fault.delay);
       co_return answer;
     }
     case FaultKind::refused:
@@ -41,12 +41,12 @@ Async<T> pass(Clock* clock, Fault fault, Forward<T> forward) {
     case FaultKind::full:
       co_return fail(Code::full, "full, as the test asked for");
     case FaultKind::request_lost:
-      co_await sleep(*clock, fault.delay);
+      co_await runtime::sleep(*clock, fault.delay);
       co_return fail(Code::unavailable, "the request was lost, as the test asked for");
     case FaultKind::answer_lost: {
       const Result<T> unheard = co_await forward();
       (void)unheard;
-      co_await sleep(*clock, fault.delay);
+      co_await runtime::sleep(*clock, fault.delay);
       co_return fail(Code::unavailable, "the answer was lost, as the test asked for");
     }
     case FaultKind::late: {

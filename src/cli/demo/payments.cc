@@ -1,0 +1,142 @@
+// See demo_payments.h. Everything is in memory and bounded; all of it runs on one thread, so nothing is locked.
+#include "cli/demo/payments.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <fmt/format.h>
+
+#include "http/failure.h"
+#include "http/listener.h"
+#include "http/transaction.h"
+#include "http/writer.h"
+#include "reading/address.h"
+#include "runtime/pause.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t body_bytes_max = 1U << 20U;
+constexpr std::size_t latest_max = 100;
+constexpr std::size_t failed_once_max = 10'000;
+constexpr std::uint64_t amount_max = 1'000'000;
+constexpr Millis slow{2'000};
+
+// A whole number from 1 to the most that the demo charges.
+std::optional<std::uint64_t> amount_of(std::string_view body) {
+  json::error_code error;
+  const json::value document = json::parse(body, error);
+  if (error || !document.is_object()) return std::nullopt;
+  const json::value* const amount = document.as_object().if_contains("amount");
+  if (amount == nullptr || !amount->is_int64()) return std::nullopt;
+  const std::int64_t number = amount->as_int64();
+  if (number < 1 || number > static_cast<std::int64_t>(amount_max)) return std::nullopt;
+  return static_cast<std::uint64_t>(number);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PaymentsApi>> PaymentsApi::start(Clock& clock, const reading::Endpoint& endpoint) {
+  std::unique_ptr<PaymentsApi> api(new PaymentsApi(clock));
+  auto listener = http::Listener::open(api->context_.get_executor(), api->ticker_, endpoint.host, endpoint.port,
+                                       http::Sharing::alone, api->gate_);
+  if (!listener) return std::unexpected(listener.error());
+  api->listener_ = *std::move(listener);
+  api->ticker_.start();
+  api->listener_->start(*api, {});
+  api->thread_ = std::thread([raw = api.get()] { raw->context_.run(); });
+  return api;
+}
+
+PaymentsApi::~PaymentsApi() {
+  stop();
+}
+
+PaymentsApi::Totals PaymentsApi::stop() {
+  context_.stop();
+  if (thread_.joinable()) thread_.join();
+  return totals_;
+}
+
+Task<void> PaymentsApi::handle(http::Transaction& transaction) {
+  return answer(&transaction);
+}
+
+Task<void> PaymentsApi::answer(http::Transaction* client) {
+  const std::string method(client->head().method());
+  const std::string path(client->head().target().substr(0, client->head().target().find('?')));
+  const std::string key(client->head().find("Idempotency-Key").value_or(""));
+  http::Try<std::string> body = co_await client->read_whole_body(body_bytes_max);
+  Reply reply{.status = 404, .body = R"({"error":"there is nothing here"})"};
+  if (!body) {
+    client->close_after();
+    reply = {.status = 400, .body = R"({"error":"the body did not arrive whole, or is too large"})"};
+  } else if (method == "POST") {
+    reply = co_await post(path, key, *std::move(body));
+  } else if (path == "/v1/payments") {
+    reply = {.status = 200, .body = list()};
+  } else if (path == "/effects") {
+    reply = {.status = 200,
+             .body = fmt::format(R"({{"effects":{},"amount":{},"requests":{}}})", totals_.payments, totals_.amount,
+                                 totals_.requests)};
+  }
+  reply.body += '\n';
+  const auto fields = [](http::HeadWriter& out) { out.field("Content-Type", "application/json"); };
+  const http::Try<void> sent = co_await client->reply(reply.status, fields, reply.body);
+  if (!sent) client->close_after();
+}
+
+Task<PaymentsApi::Reply> PaymentsApi::post(std::string path, std::string key, std::string body) {
+  ++totals_.requests;
+  if (path == "/v1/slow") {
+    co_await runtime::sleep(clock_, slow);
+  } else if (path == "/v1/flaky") {
+    if (first_of(key)) co_return Reply{.status = 500, .body = R"({"error":"it failed before anything was charged"})"};
+  } else if (path != "/v1/payments") {
+    co_return Reply{.status = 404, .body = R"({"error":"there is nothing here"})"};
+  }
+  co_return charge(body);
+}
+
+PaymentsApi::Reply PaymentsApi::charge(std::string_view body) {
+  const std::optional<std::uint64_t> amount = amount_of(body);
+  if (!amount) {
+    return {.status = 400, .body = R"({"error":"send JSON with a whole number, for example {\"amount\":25}"})"};
+  }
+  const std::uint64_t number = ++totals_.payments;
+  totals_.amount += *amount;
+  latest_.push_back({.number = number, .amount = *amount});
+  if (latest_.size() > latest_max) latest_.pop_front();
+  return {.status = 201, .body = fmt::format(R"({{"id":"pay_{}","amount":{},"status":"charged"}})", number, *amount)};
+}
+
+bool PaymentsApi::first_of(const std::string& key) {
+  if (failed_once_.size() >= failed_once_max) failed_once_.clear();
+  return failed_once_.insert(key).second;
+}
+
+std::string PaymentsApi::list() const {
+  std::string text = fmt::format(R"({{"count":{},"total":{},"latest":[)", totals_.payments, totals_.amount);
+  for (const Payment& payment : latest_) {
+    fmt::format_to(std::back_inserter(text), R"({}{{"id":"pay_{}","amount":{}}})", text.ends_with('[') ? "" : ",",
+                   payment.number, payment.amount);
+  }
+  return text + "]}";
+}
+
+}  // namespace semel::cli

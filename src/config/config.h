@@ -1,0 +1,136 @@
+// The configuration as plain values, each with its default. conf/semel.toml explains every one of them.
+//
+// What stands here has been checked: addresses, patterns and expressions are parsed, upstreams exist, secrets are
+// resolved. Nothing here reads or writes anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/forward.h"
+#include "policy/host.h"
+#include "policy/reply.h"
+#include "policy/route.h"
+#include "reading/address.h"
+#include "reading/secret.h"
+#include "reading/units.h"
+#include "webhook/webhook.h"
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::config {
+
+enum class ClientCert : std::uint8_t { required, optional };
+
+struct TlsFiles {
+  std::string cert;
+  std::string key;
+  std::string client_ca;  // empty: clients are not asked for a certificate
+  ClientCert client_cert = ClientCert::required;
+};
+
+struct ServerConfig {
+  reading::Endpoint listen{.host = "127.0.0.1", .port = 8080};
+  std::uint32_t threads = 0;
+  std::string public_url;
+  std::vector<policy::HostPattern> hosts;  // empty: any
+  std::string name = "semel";
+  std::string providers;  // a folder of the user's own provider files
+  policy::Forwarded forwarded = policy::Forwarded::append;
+  std::string user;  // whom to become when started as root
+  std::optional<TlsFiles> tls;
+};
+
+struct AdminConfig {
+  std::optional<reading::Endpoint> listen =
+      reading::Endpoint{.host = "127.0.0.1", .port = 9080};  // nothing: no admin listener
+  reading::Secret token;                                     // empty: none is asked for
+};
+
+enum class StoreKind : std::uint8_t { embedded, memory, postgres, redis, redis_cluster };
+
+struct StoreConfig {
+  StoreKind kind = StoreKind::embedded;
+  std::vector<reading::Secret> urls{
+      reading::Secret("embedded:./semel-data")};  // several: shards; they may hold passwords
+  std::vector<reading::Secret> encryption_keys;   // 32 bytes each, decoded
+  bool read_unencrypted = false;
+  std::uint64_t free_bytes_min = 64U << 20U;
+  std::uint64_t cache_bytes = 64U << 20U;
+};
+
+// The folder of an embedded store.
+std::string_view embedded_path(const StoreConfig& store);
+
+struct LimitsConfig {
+  std::uint64_t body_bytes = 1U << 20U;
+  std::uint64_t target_bytes = 8U << 10U;
+  std::uint64_t header_bytes = 64U << 10U;
+  std::uint64_t header_line_bytes = 8U << 10U;
+  std::uint32_t header_fields = 100;
+  std::uint64_t store_body_max = 1U << 20U;
+  std::uint64_t replay_cache_bytes = 64U << 20U;
+  std::uint32_t connections = 10'000;
+  std::uint32_t connections_per_ip = 0;
+  std::uint32_t waiters = 10'000;
+  std::uint32_t keys_per_scope = 0;          // 0: no limit
+  std::uint64_t stored_bytes_per_scope = 0;  // 0: no limit
+  std::optional<reading::Rate> claims_per_scope;
+  Millis header_timeout{10'000};
+  Millis body_timeout{30'000};
+  std::uint64_t body_rate_min = 256;  // per second; 0: no limit
+  Millis idle_timeout{60'000};
+  Millis store_timeout{5'000};
+  Millis drain_timeout{30'000};
+  Millis tunnel_timeout{3'600'000};
+};
+
+enum class LogLevel : std::uint8_t { error, warning, info, debug };
+
+struct LogConfig {
+  LogLevel level = LogLevel::info;
+  bool requests = true;
+
+  // Whether there is to be a line for a request that matters so much.
+  [[nodiscard]] bool takes(LogLevel line) const { return requests && line <= level; }
+};
+
+// Which Host field the upstream sees.
+enum class HostSource : std::uint8_t { client, upstream };
+
+struct UpstreamConfig {
+  std::string name;
+  std::vector<reading::Url> urls;  // without a path
+  Millis timeout{30'000};
+  Millis connect_timeout{5'000};
+  Millis idle_timeout{4'000};
+  std::uint32_t connections = 256;
+  HostSource host = HostSource::client;
+  std::string ca;
+  std::string cert;  // ours, and its key, for an upstream that asks who we are
+  std::string key;
+  bool verify = true;
+};
+
+struct Config {
+  ServerConfig server;
+  AdminConfig admin;
+  StoreConfig store;
+  LimitsConfig limits;
+  LogConfig log;
+  policy::ReplyConfig reply;
+  std::vector<UpstreamConfig> upstreams;
+  std::vector<policy::Route> routes;
+  std::vector<webhook::Webhook> webhooks;
+};
+
+// What `semel serve --upstream URL` runs with: every POST and PATCH guarded, the key optional, one scope per
+// Authorization field (and one for requests without), the embedded store in ./semel-data.
+// Code::invalid: not a URL of an upstream.
+Result<Config> default_config(std::string_view upstream_url);
+
+}  // namespace semel::config

@@ -1,0 +1,46 @@
+// Which rule a request falls under.
+//
+// Webhooks are tried before routes, each in the order of the file; the first whose path matches decides, whatever the
+// method. On a route's path the methods that it lists are guarded and all others pass through. On a webhook's path
+// every method is the webhook's: some providers first say hello with a GET.
+#pragma once
+
+#include <string_view>
+#include <variant>
+
+#include "config/config.h"
+
+namespace semel::config {
+
+struct Guarded {
+  const policy::Route* route;
+};
+struct Unguarded {
+  const policy::Route* route;
+};
+struct WebhookCall {
+  const webhook::Webhook* webhook;
+};
+struct NoRoute {};  // 404
+// 400: see doubtful_path(). `why` names what the path holds.
+struct DoubtfulPath {
+  std::string_view why;
+};
+
+// 400: `post` is another method than POST in HTTP, but not for every server.
+struct MisspelledMethod {};
+
+using Match = std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPath, MisspelledMethod>;
+
+// `path` is as received, without the query. The pointers live as long as `config`.
+Match match(const Config& config, std::string_view method, std::string_view path);
+
+// Whether `method` is one of those that the route lists.
+bool lists(const policy::Route& route, std::string_view method);
+
+// Whether `method`, which is not listed, differs from one that is by the case of its letters only.
+bool misspelled(const policy::Route& route, std::string_view method);
+inline constexpr std::string_view misspelled_detail =
+    "The method is not written in capital letters, which programs read in different ways.";
+
+}  // namespace semel::config

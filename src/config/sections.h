@@ -1,0 +1,53 @@
+// The readers of the configuration's tables, one per table, and the rules that hold between tables.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "reading/document.h"
+#include "reading/issue.h"
+#include "reading/read_values.h"
+#include "reading/table_reader.h"
+#include <semel/once.h>
+
+namespace semel::config {
+
+inline constexpr std::array on_unknown_choices{reading::Choice<Policy::OnUnknown>{"hold", Policy::OnUnknown::hold},
+                                               reading::Choice<Policy::OnUnknown>{"retry", Policy::OnUnknown::retry},
+                                               reading::Choice<Policy::OnUnknown>{"probe", Policy::OnUnknown::probe}};
+
+void read_server(reading::Reading& reading, const reading::Node* node, ServerConfig& server);
+void read_admin(reading::Reading& reading, const reading::Node* node, AdminConfig& admin);
+void read_log(reading::Reading& reading, const reading::Node* node, LogConfig& log);
+void read_reply(reading::Reading& reading, const reading::Node* node, policy::ReplyConfig& reply);
+void read_store(reading::Reading& reading, const reading::Node* node, StoreConfig& store);
+void read_limits(reading::Reading& reading, const reading::Node* node, LimitsConfig& limits);
+
+// [upstream.NAME], each a member of `node`.
+void read_upstreams(reading::Reading& reading, const reading::Node* node, Config& config);
+
+// One [[route]], one [[webhook]]; upstreams, limits and the reply have been read. Where each stood is told to
+// check_whole().
+struct Places {
+  std::vector<reading::Position> upstreams;
+  std::vector<reading::Position> routes;
+  std::vector<reading::Position> webhooks;
+};
+void read_route(reading::Reading& reading, const reading::Node& node, Config& config);
+void read_webhook(reading::Reading& reading, const reading::Node& node, Config& config);
+
+// Shared by both.
+void read_upstream_name(reading::TableReader& table, const Config& config, std::size_t& into);
+void read_path(reading::TableReader& table, policy::Pattern& into);
+void check_terms(reading::TableReader& table, const Policy& policy);
+
+// The rules of one route that involve several of its keys.
+void check_route(reading::TableReader& table, const policy::Route& route);
+
+// What only the whole file shows: listeners that clash, paths that are never reached, upstreams that nobody uses.
+void check_whole(reading::Reading& reading, const reading::Node& root, const Config& config, const Places& places);
+
+}  // namespace semel::config

@@ -1,0 +1,95 @@
+// The rules between tables.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "config/config.h"
+#include "config/sections.h"
+#include "policy/expression.h"
+#include "policy/pattern.h"
+#include "reading/document.h"
+#include "reading/issue.h"
+#include "reading/table_reader.h"
+
+namespace semel::config {
+namespace {
+
+struct Path {
+  const policy::Pattern* pattern;
+  reading::Position at;
+  std::string_view table;
+};
+
+// In the order in which they are tried: webhooks before routes.
+std::vector<Path> all_paths(const Config& config, const Places& places) {
+  std::vector<Path> paths;
+  paths.reserve(config.webhooks.size() + config.routes.size());
+  for (std::size_t i = 0; i < config.webhooks.size(); ++i) {
+    paths.push_back({.pattern = &config.webhooks[i].path, .at = places.webhooks[i], .table = "webhook"});
+  }
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    paths.push_back({.pattern = &config.routes[i].path, .at = places.routes[i], .table = "route"});
+  }
+  std::erase_if(paths, [](const Path& path) { return path.pattern->text.empty(); });  // reported already
+  return paths;
+}
+
+void check_paths(reading::Reading& reading, const std::vector<Path>& paths) {
+  for (std::size_t later = 0; later < paths.size(); ++later) {
+    const auto before = paths.begin() + static_cast<std::ptrdiff_t>(later);
+    const auto cover = std::find_if(paths.begin(), before,
+                                    [&](const Path& path) { return path.pattern->covers(*paths[later].pattern); });
+    if (cover == before) continue;
+    reading.report.warning(paths[later].at,
+                           fmt::format("this {} is never reached: the {} \"{}\" in line {} takes all its paths first",
+                                       paths[later].table, cover->table, cover->pattern->text, cover->at.line));
+  }
+}
+
+void check_upstreams(reading::Reading& reading, const Config& config, const Places& places) {
+  for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
+    const auto uses = [&](const auto& user) { return user.target.upstream == i; };
+    if (std::ranges::any_of(config.routes, uses) || std::ranges::any_of(config.webhooks, uses)) continue;
+    reading.report.warning(places.upstreams[i], fmt::format("nobody uses [upstream.{}]", config.upstreams[i].name));
+  }
+}
+
+// Without certificates of clients nobody would ever have that scope.
+void check_client_certs(reading::Reading& reading, const Config& config, const Places& places) {
+  if (config.server.tls && !config.server.tls->client_ca.empty()) return;
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    const policy::Route& route = config.routes[i];
+    if (!route.scope.has(policy::PartKind::client_cert) && !route.key_from.has(policy::PartKind::client_cert)) continue;
+    reading.report.error(places.routes[i], "{client_cert:subject} needs server.tls with client_ca");
+  }
+}
+
+reading::Position place_of(const reading::Node& root, std::string_view table, std::string_view key) {
+  const reading::Node* const node = root.find(table);
+  const reading::Node* const value = node == nullptr ? nullptr : node->find(key);
+  return value == nullptr ? reading::Position{} : value->at;
+}
+
+}  // namespace
+
+void check_whole(reading::Reading& reading, const reading::Node& root, const Config& config, const Places& places) {
+  check_paths(reading, all_paths(config, places));
+  if (config.routes.empty() && config.webhooks.empty()) {
+    reading.report.error({}, "there is neither a [[route]] nor a [[webhook]], so every request would be refused (404)");
+  } else {
+    check_upstreams(reading, config, places);
+  }
+  check_client_certs(reading, config, places);
+  const bool clash = config.admin.listen == config.server.listen && config.server.listen.port != 0;
+  if (clash) {
+    const bool named = root.find("admin") != nullptr && root.find("admin")->find("listen") != nullptr;
+    reading.report.error(named ? place_of(root, "admin", "listen") : place_of(root, "server", "listen"),
+                         "server.listen and admin.listen are the same address");
+  }
+}
+
+}  // namespace semel::config

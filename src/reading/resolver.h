@@ -1,0 +1,24 @@
+// Where a secret that the configuration only names comes from: `env:NAME`, `file:PATH`.
+//
+// Reading the environment and files is I/O, so it is handed in; the command line has the real one.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <semel/result.h>
+
+namespace semel::reading {
+
+class Resolver {
+ public:
+  virtual ~Resolver() = default;
+
+  // Nothing: there is no such variable.
+  [[nodiscard]] virtual std::optional<std::string> environment(const std::string& name) const = 0;
+
+  // The whole file. The detail of an error says why it cannot be read.
+  [[nodiscard]] virtual Result<std::string> file(const std::string& path) const = 0;
+};
+
+}  // namespace semel::reading

@@ -1,0 +1,50 @@
+// One group commit: judge the calls in order, write what they change, and only then let anybody know.
+//
+// Calls of one batch see each other's changes, so two claims on one key in the same batch have one winner. If the
+// commit fails, every call that depended on it fails; none of them was acknowledged. A call that only read what was
+// durable before keeps its answer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "store/call.h"
+#include "store/embedded/ledger.h"
+#include "store/embedded/recent_writes.h"
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel::store::embedded {
+
+// Judge any number of calls, then commit once. Until then no answer may be given to anybody.
+class Batch {
+ public:
+  // `recent` must have been told of every commit of the ledger since both were made; without one, the ledger is asked.
+  explicit Batch(Ledger& ledger, RecentWrites* recent = nullptr);
+  ~Batch();
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  void judge(StoreCall& call, Time now);
+  void commit();
+
+ private:
+  class Judge;
+  std::unique_ptr<Judge> judge_;
+};
+
+// A batch of just these calls. `acknowledge` is called once, after the commit, when every answer is filled in.
+void run_batch(std::span<StoreCall* const> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge,
+               RecentWrites* recent = nullptr);
+
+}  // namespace semel::store::embedded

@@ -1,0 +1,52 @@
+// The committer: one thread that takes all calls that are waiting, commits them together, and wakes their callers.
+//
+//   callers (any io_context) ──submit()──▶ waiting_ ──▶ committer thread: run_batch() ──one post per io_context──▶
+//   callers
+//
+// While one batch is being synced the next one gathers; a call that finds the thread idle starts at once. A call lives
+// in the frame of the coroutine that made it; that frame belongs to the handler in waiting_, so it cannot vanish.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "store/embedded/batch.h"
+#include "store/embedded/ledger.h"
+#include "store/embedded/recent_writes.h"
+#include "store/embedded/store_clock.h"
+#include "store/waiting.h"
+#include <semel/async.h>
+
+namespace semel::store::embedded {
+
+class Committer {
+ public:
+  Committer(Ledger& ledger, RecentWrites& recent, const StoreClock& clock);
+  // Ends the batch that is under way; calls that still wait are answered with Code::unavailable.
+  ~Committer();
+  Committer(const Committer&) = delete;
+  Committer& operator=(const Committer&) = delete;
+
+  // Completes, on the caller's executor, when the call has been answered. `call` must live until then.
+  Task<void> submit(StoreCall& call);
+
+ private:
+  void serve();
+  bool wait(std::vector<Waiting>& calls);
+  bool take_more(std::vector<Waiting>& calls);
+  void commit(std::vector<Waiting>& calls);
+
+  Ledger& ledger_;
+  RecentWrites& recent_;
+  const StoreClock& clock_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Waiting> waiting_;
+  bool idle_ = false;
+  bool closing_ = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace semel::store::embedded

@@ -1,0 +1,24 @@
+// Tells when a disk is nearly full, before a write does.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include <semel/result.h>
+
+namespace semel::store::embedded {
+
+class DiskSpace {
+ public:
+  DiskSpace(std::filesystem::path folder, std::uint64_t free_bytes_min)
+      : folder_(std::move(folder)), free_bytes_min_(free_bytes_min) {}
+
+  // Asks the file system. Code::full: less than the floor is free. Code::unavailable: it did not answer.
+  [[nodiscard]] Result<void> check() const;
+
+ private:
+  std::filesystem::path folder_;
+  std::uint64_t free_bytes_min_;
+};
+
+}  // namespace semel::store::embedded

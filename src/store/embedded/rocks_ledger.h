@@ -1,0 +1,98 @@
+// The ledger of the embedded store: RocksDB, one folder, one process.
+//
+//   family    key                               value
+//   records   id (32 bytes)                     record (core/codec.h)
+//   default   'e' ‖ expires_at ‖ id             –            one per record, made with the claim (index_key.h)
+//             'i'                               mark of the store's identity, if it has one (core/identity.h)
+//             't'                               time mark    at most one a second, in a batch that is written anyway
+//
+// A commit is one WriteBatch with a synced log. RocksDB shows a write to readers only after that sync, so read() never
+// sees what could still be lost. The first error of the disk stops the ledger for good: what the disk holds after a
+// failed sync can only be learnt by reading it back, so nothing is tried twice.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/write_batch.h>
+
+#include "core/crypto.h"
+#include "core/identity.h"
+#include "store/embedded/disk_space.h"
+#include "store/embedded/expiry_filter.h"
+#include "store/embedded/identity_file.h"
+#include "store/embedded/ledger.h"
+#include "store/embedded/prepared_logs.h"
+#include "store/embedded/store_clock.h"
+#include "store/embedded/wal_marker.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/result.h>
+#include <semel/store.h>
+#include <semel/stores.h>
+
+namespace semel::store::embedded {
+
+class RocksLedger : public Ledger {
+ public:
+  static constexpr std::string_view identity_mark_key = "i";
+  static constexpr std::string_view time_mark_key = "t";
+  static constexpr Millis time_mark_every{1000};
+
+  // Errors as open_embedded_store(). `clock` must outlive the ledger. `keys`: see settle_identity().
+  static Result<std::unique_ptr<RocksLedger>> open(const Clock& clock, EmbeddedOptions options,
+                                                   const std::vector<core::AesKey>& keys = {});
+  ~RocksLedger() override;
+  RocksLedger(const RocksLedger&) = delete;
+  RocksLedger& operator=(const RocksLedger&) = delete;
+
+  Result<std::optional<Record>> read(const Digest& id) override;
+  Result<void> admit() override;
+  Result<void> commit(std::span<const Change> changes) override;
+  Result<std::vector<Expiry>> expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) override;
+
+  [[nodiscard]] const StoreClock& clock() const { return clock_; }
+  // By which whoever uses the ledger is to name keys.
+  [[nodiscard]] const std::optional<core::StoreIdentity>& identity() const { return identity_; }
+
+ private:
+  RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker marker);
+  Result<void> open_engine();
+  Result<void> bind_identity(Age age);
+  Result<void> start_clock();
+  void add(const Change& change);
+  [[nodiscard]] Mark durable_mark(Time now) const;
+  Result<void> stop(const std::string& reason);
+
+  EmbeddedOptions options_;
+  WalMarker marker_;
+  std::optional<core::StoreIdentity> identity_;
+  DiskSpace space_;
+  ExpiryFilter filter_;  // used by the engine's threads
+  std::shared_ptr<PreparedLogs> logs_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::unique_ptr<rocksdb::DB> db_;
+  rocksdb::ColumnFamilyHandle* records_ = nullptr;
+  rocksdb::ColumnFamilyHandle* index_ = nullptr;
+  StoreClock clock_;
+
+  // Of the committer's thread.
+  rocksdb::WriteBatch batch_;
+  std::vector<Expiry> entries_;      // of the index, that the batch adds
+  Time marked_at_;                   // the time mark on disk
+  Time index_begins_ = Time::min();  // no entry is earlier: in front of it lies only what sweeping deleted
+  bool admitted_ = false;            // there was room, asked since the last commit
+
+  std::string stop_reason_;  // written once, before stopped_
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace semel::store::embedded

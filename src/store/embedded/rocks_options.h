@@ -1,0 +1,20 @@
+// How RocksDB is set up, and why: every option that guards the promise or that was measured is named here, once.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+
+#include <rocksdb/compaction_filter.h>
+#include <rocksdb/options.h>
+
+namespace semel::store::embedded {
+
+rocksdb::DBOptions database_options(const std::filesystem::path& folder);
+
+// id → record: point lookups only, most of them for ids that are not there.
+rocksdb::ColumnFamilyOptions records_options(std::size_t cache_bytes, const rocksdb::CompactionFilter& filter);
+
+// expiry and time mark: written in order of time, read from the front.
+rocksdb::ColumnFamilyOptions index_options();
+
+}  // namespace semel::store::embedded

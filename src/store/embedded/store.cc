@@ -1,0 +1,96 @@
+// The embedded store: coroutines in front, one committer behind, RocksDB below.
+//
+// A claim first reads the record in the caller's own thread: what has ended, or is held by somebody else, is answered
+// at once and costs the committer nothing. Everything that may change a record goes through the committer.
+#include "store/embedded/store.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/crypto.h"
+#include "core/identity.h"
+#include "core/transition.h"
+#include "store/batched_store.h"
+#include "store/embedded/batch.h"
+#include "store/embedded/committer.h"
+#include "store/embedded/recent_writes.h"
+#include "store/embedded/rocks_ledger.h"
+#include "store/identity.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/glance.h>
+#include <semel/key.h>
+#include <semel/result.h>
+#include <semel/store.h>
+#include <semel/stores.h>
+
+namespace semel::store::embedded {
+namespace {
+
+constexpr std::size_t sweep_chunk = 256;  // so that nobody waits long behind a sweep
+
+class EmbeddedStore : public BatchedStore, public Glance {
+ public:
+  explicit EmbeddedStore(std::unique_ptr<RocksLedger> ledger)
+      : BatchedStore(sweep_chunk), ledger_(std::move(ledger)), committer_(*ledger_, recent_, ledger_->clock()) {}
+
+  bool surely_free(const Key& key) override {
+    const Result<std::optional<Record>> read = ledger_->read(key.id);
+    if (!read) return false;
+    return !*read || (*read)->state == Record::State::released || ledger_->clock().now() >= (*read)->expires_at;
+  }
+
+ private:
+  Task<void> submit(StoreCall& call) override { return committer_.submit(call); }
+
+  // Answers a claim that changes nothing, if what is durable settles it. A lapsed lease does not: its renewal may be on
+  // its way to the disk.
+  bool settled(const Key& key, ClaimCall& request) override {
+    const std::uint64_t version = recent_.version();
+    Result<std::optional<Record>> read = ledger_->read(key.id);
+    if (!read) {
+      request.answer = std::unexpected(std::move(read.error()));
+      return true;
+    }
+    const std::optional<Record> stored = *std::move(read);
+    if (!stored) {
+      request.absent_at = version;
+      return false;
+    }
+    const Time now = ledger_->clock().now();
+    if (stored->state == Record::State::running && now >= stored->lease_until) return false;
+    core::ClaimStep step = core::step_claim(&*stored, key, request.fingerprint, request.terms, now);
+    if (!step.store) request.answer = std::move(step.answer);
+    return !step.store;
+  }
+
+  std::unique_ptr<RocksLedger> ledger_;
+  RecentWrites recent_;
+  Committer committer_;
+};
+
+}  // namespace
+
+Result<OpenedStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys) {
+  Result<std::unique_ptr<RocksLedger>> ledger = RocksLedger::open(clock, std::move(options), keys);
+  if (!ledger) return std::unexpected(std::move(ledger.error()));
+  const std::optional<core::StoreIdentity> identity = (*ledger)->identity();
+  return OpenedStore{.store = std::make_unique<EmbeddedStore>(*std::move(ledger)), .identity = identity};
+}
+
+}  // namespace semel::store::embedded
+
+namespace semel {
+
+Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options) {
+  Result<store::OpenedStore> opened = store::embedded::open_with_keys(clock, std::move(options), {});
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  return std::move(opened->store);
+}
+
+}  // namespace semel

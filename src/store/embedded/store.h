@@ -1,0 +1,18 @@
+// The embedded store for those who may have encryption keys; semel/stores.h has it for everybody else.
+#pragma once
+
+#include <vector>
+
+#include "core/crypto.h"
+#include "store/identity.h"
+#include <semel/clock.h>
+#include <semel/result.h>
+#include <semel/stores.h>
+
+namespace semel::store::embedded {
+
+// As open_embedded_store() of semel/stores.h. A store that is made with `keys` gets an identity, and opens only with
+// one of them from then on; one that was made without stays as it is.
+Result<OpenedStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys);
+
+}  // namespace semel::store::embedded

@@ -1,0 +1,115 @@
+// One attempt after the other, with growing pauses; what was reached is admitted, and its calls prepared.
+#include "store/postgres/dialer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <expected>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <unistd.h>
+
+#include "store/postgres/connection.h"
+#include "store/postgres/server.h"
+#include "store/postgres/sql.h"
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::store::postgres {
+namespace {
+
+constexpr Millis pause_min{50};
+constexpr Millis pause_max{1'000};
+
+// Spreads gateways over three quarters to five quarters of `pause`.
+Millis spread(Millis pause, std::uint64_t& state) {
+  state = (state * 6'364'136'223'846'793'005U) + 1'442'695'040'888'963'407U;
+  return (pause * 3 / 4) +
+         Millis{static_cast<Millis::rep>((state >> 33U) % static_cast<std::uint64_t>(pause.count() / 2))};
+}
+
+}  // namespace
+
+Dialer::Dialer(const Clock& clock, std::string url, std::string identity, Millis time_max, Deliver deliver)
+    : clock_(clock),
+      url_(std::move(url)),
+      identity_(std::move(identity)),
+      time_max_(time_max),
+      deliver_(std::move(deliver)) {}
+
+Dialer::~Dialer() {
+  {
+    const std::scoped_lock lock(mutex_);
+    closing_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<Link> Dialer::dial() {
+  Result<DatabaseConnection> connection = connect(clock_, url_, time_max_);
+  if (!connection) return std::unexpected(std::move(connection.error()));
+  const Result<Server> server = greet(clock_, connection->get(), time_max_);
+  if (!server) return std::unexpected(server.error());
+  const Result<void> admitted = admit(*server, timeline_);
+  if (!admitted) return std::unexpected(admitted.error());
+  if (name_.empty()) {
+    name_ = server->name;
+    set_ = server->set;
+  }
+  if (name_ != server->name) {
+    return fail(Code::unavailable, "the address leads to another database than before, which has none of the keys");
+  }
+  if (set_ != server->set) {
+    return fail(Code::unavailable, "the set of shards has changed since this gateway was started; restart it");
+  }
+  if (identity_ != server->identity) {
+    return fail(Code::unavailable,
+                "the identity of the database is not the one that this gateway was started with; restart it");
+  }
+  timeline_ = std::max(timeline_, server->timeline);
+  if (server->pooled) return Link{.connection = *std::move(connection), .calling = Calling::by_text};
+  for (const Sql& sql : all_sql) {
+    const std::string prepare = std::string("PREPARE ") + sql.name + " AS " + sql.text;
+    const auto prepared = ask(clock_, connection->get(), prepare, {}, time_max_);
+    if (!prepared) return std::unexpected(prepared.error());
+  }
+  return Link{.connection = *std::move(connection), .calling = Calling::prepared};
+}
+
+void Dialer::want() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ++wanted_;
+    if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+  }
+  wake_.notify_one();
+}
+
+// Waits until a connection is wanted, and in any case for `pause`. False: the dialer is being destroyed.
+bool Dialer::next(Millis pause) {
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, pause, [&] { return closing_; });
+  wake_.wait(lock, [&] { return closing_ || wanted_ > 0; });
+  return !closing_;
+}
+
+void Dialer::serve() {
+  auto state = static_cast<std::uint64_t>(getpid());
+  Millis pause{0};
+  while (next(pause)) {
+    Result<Link> link = dial();
+    if (link) {
+      pause = Millis{0};
+      const std::scoped_lock lock(mutex_);
+      --wanted_;
+    } else {
+      pause = spread(std::clamp(pause * 2, pause_min, pause_max), state);
+    }
+    deliver_(std::move(link));
+  }
+}
+
+}  // namespace semel::store::postgres

@@ -1,0 +1,165 @@
+// The thread of the listener: do what is asked, hear what has come, wait for more of either.
+#include "store/postgres/listener.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <libpq-fe.h>
+#include <sys/eventfd.h>
+#include <sys/poll.h>
+#include <unistd.h>
+
+#include "core/check.h"
+#include "store/postgres/connection.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/result.h>
+
+namespace semel::store::postgres {
+namespace {
+
+constexpr const char* listen_sql = "LISTEN semel_ended";
+constexpr const char* tell_sql = "SELECT pg_notify('semel_ended', id) FROM unnest($1::text[]) AS i(id)";
+constexpr const char* expect_sql = "SELECT encode(id, 'hex') FROM semel.await_1($2::integer, $1::bytea[])";
+constexpr Millis pause{1'000};  // after a failure
+constexpr int wait_ms = 1'000;
+
+constexpr std::string_view digits = "0123456789abcdef";
+
+std::string hex(const Digest& id) {
+  std::string text;
+  for (const std::uint8_t byte : id) {
+    text.push_back(digits[byte >> 4U]);
+    text.push_back(digits[byte & 15U]);
+  }
+  return text;
+}
+
+std::optional<Digest> from_hex(std::string_view text) {
+  Digest id{};
+  if (text.size() != 2 * id.size()) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t value = digits.find(text[i]);
+    if (value == std::string_view::npos) return std::nullopt;
+    id.at(i / 2) = static_cast<std::uint8_t>((static_cast<std::size_t>(id.at(i / 2)) << 4U) | value);
+  }
+  return id;
+}
+
+// As an array in text form; `prefix` stands before each id.
+std::string list(const std::vector<Digest>& ids, std::string_view prefix) {
+  std::string text = "{";
+  for (const Digest& id : ids) {
+    if (text.size() > 1) text += ',';
+    text.append(prefix).append(hex(id));
+  }
+  return text + "}";
+}
+
+}  // namespace
+
+NotifyListener::NotifyListener(const Clock& clock, std::string url, Millis time_max)
+    : clock_(clock), url_(std::move(url)), time_max_(time_max), wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  core::check(wake_fd_ >= 0, "there is a descriptor left");
+}
+
+NotifyListener::~NotifyListener() {
+  {
+    const std::scoped_lock lock(mutex_);
+    closing_ = true;
+  }
+  const std::uint64_t one = 1;
+  (void)!write(wake_fd_, &one, sizeof(one));
+  if (thread_.joinable()) thread_.join();
+  close(wake_fd_);
+}
+
+void NotifyListener::expect(const Digest& id) {
+  add(expected_, {id});
+}
+
+void NotifyListener::tell(const std::vector<Digest>& ids) {
+  add(told_, ids);
+}
+
+void NotifyListener::add(std::vector<Digest>& list, const std::vector<Digest>& ids) {
+  {
+    const std::scoped_lock lock(mutex_);
+    list.insert(list.end(), ids.begin(), ids.end());
+    if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+  }
+  const std::uint64_t one = 1;
+  (void)!write(wake_fd_, &one, sizeof(one));
+}
+
+void NotifyListener::serve() {
+  for (;;) {
+    std::vector<Digest> expected;
+    std::vector<Digest> told;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (closing_) return;
+      std::swap(expected, expected_);
+      std::swap(told, told_);
+    }
+    if (connected()) work(expected, told);
+    if (connection_ != nullptr) hear();
+    wait();
+  }
+}
+
+// Connects if that has to be done and was not tried a moment ago.
+bool NotifyListener::connected() {
+  if (connection_ != nullptr) return true;
+  if (clock_.now() < retry_at_) return false;
+  retry_at_ = clock_.now() + pause;
+  Result<DatabaseConnection> fresh = connect(clock_, url_, time_max_);
+  if (!fresh || !ask(clock_, fresh->get(), listen_sql, {}, time_max_)) return false;
+  connection_ = *std::move(fresh);
+  return true;
+}
+
+void NotifyListener::work(const std::vector<Digest>& expected, const std::vector<Digest>& told) {
+  if (!told.empty()) {
+    const std::array<std::string, 1> ids{list(told, "")};
+    if (!ask(clock_, connection_.get(), tell_sql, ids, time_max_)) return connection_.reset();
+  }
+  if (expected.empty()) return;
+  const std::array<std::string, 2> parameters{list(expected, "\\\\x"), std::to_string(time_max_.count())};
+  const auto over = ask(clock_, connection_.get(), expect_sql, parameters, time_max_);
+  if (!over) return connection_.reset();
+  for (const Row& row : *over) {
+    const std::optional<Digest> id = from_hex(row.front().value_or(""));
+    if (id && ended_) ended_(*id);
+  }
+}
+
+void NotifyListener::hear() {
+  if (PQconsumeInput(connection_.get()) == 0) return connection_.reset();
+  for (;;) {
+    const std::unique_ptr<PGnotify, decltype(&PQfreemem)> notice(PQnotifies(connection_.get()), &PQfreemem);
+    if (notice == nullptr) return;
+    const std::optional<Digest> id = from_hex(notice->extra);
+    if (id && ended_) ended_(*id);
+  }
+}
+
+void NotifyListener::wait() {
+  std::array<pollfd, 2> descriptors{
+      {{.fd = wake_fd_, .events = POLLIN, .revents = 0}, {.fd = -1, .events = POLLIN, .revents = 0}}};
+  if (connection_ != nullptr) descriptors[1].fd = PQsocket(connection_.get());
+  if (poll(descriptors.data(), descriptors.size(), wait_ms) <= 0) return;
+  std::uint64_t count = 0;
+  if (descriptors[0].revents != 0) (void)!read(wake_fd_, &count, sizeof(count));
+}
+
+}  // namespace semel::store::postgres

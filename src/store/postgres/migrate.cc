@@ -1,0 +1,86 @@
+// Creating and upgrading the schema. Two that migrate at once wait for each other.
+#include <array>
+#include <expected>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <libpq-fe.h>
+
+#include "store/postgres/admin.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/schema_1.h"
+#include "store/postgres/server.h"
+#include "store/postgres/shards.h"
+#include "store/postgres/sql.h"
+#include <semel/clock.h>
+#include <semel/postgres.h>
+#include <semel/result.h>
+
+namespace semel::store::postgres {
+
+std::span<const Migration> migrations() {
+  static const std::string first =
+      std::string(tables_1).append(claim_1).append(former_1).append(ordered_1).append(identity_1).append(holders_1);
+  static const std::array<Migration, 1> all{{{.version = 1, .sql = first}}};
+  return all;
+}
+
+namespace {
+
+constexpr Millis time_max{60'000};
+// Any number will do, if every version of Semel takes the same.
+constexpr const char* lock = "SELECT pg_advisory_xact_lock(7309455312)";
+
+std::string transaction(const Migration& migration) {
+  return std::string("BEGIN;\n").append(lock).append(";\n").append(migration.sql).append("COMMIT;\n");
+}
+
+Result<Migrated> migrate(Clock& clock, const std::string& url) {
+  const Result<DatabaseConnection> connection = connect(clock, url, Millis{10'000});
+  if (!connection) return std::unexpected(connection.error());
+  PGconn* const link = connection->get();
+  const auto named = ask(clock, link, not_a_gateway, {}, time_max);
+  if (!named) return std::unexpected(named.error());
+  // A schema that somebody else creates meanwhile is found by the second look, inside the lock.
+  const auto locked = ask(clock, link, std::string("BEGIN; ") + lock, {}, time_max);
+  if (!locked) return std::unexpected(locked.error());
+  const Result<Server> server = greet(clock, link, time_max);
+  if (!server) return std::unexpected(server.error());
+  if (server->replica) return fail(Code::unavailable, "the server is a replica; migrate on the primary");
+  if (server->schema_version > schema_version_max) {
+    return fail(Code::invalid, "the schema in the database is newer than this version of Semel");
+  }
+  Migrated migrated{.from = server->schema_version, .to = server->schema_version};
+  for (const Migration& migration : migrations()) {
+    if (migration.version <= server->schema_version) continue;
+    const auto applied = ask(clock, link, std::string(migration.sql), {}, time_max);
+    if (!applied) return std::unexpected(applied.error());
+    migrated.to = migration.version;
+  }
+  const auto committed = ask(clock, link, "COMMIT", {}, time_max);
+  if (!committed) return std::unexpected(committed.error());
+  return migrated;
+}
+
+}  // namespace
+
+std::string postgres_schema_sql() {
+  std::string sql = "-- The schema of Semel's PostgreSQL store. Run it once, as the owner of the database.\n";
+  for (const Migration& migration : migrations()) sql += transaction(migration);
+  return sql;
+}
+
+Result<void> join_postgres_shards(Clock& clock, const std::vector<std::string>& urls) {
+  return record_shards(clock, urls, Millis{10'000});
+}
+
+}  // namespace semel::store::postgres
+
+namespace semel {
+
+Result<Migrated> migrate_postgres(Clock& clock, const std::string& url) {
+  return store::postgres::migrate(clock, url);
+}
+
+}  // namespace semel

@@ -1,0 +1,147 @@
+// Questions to the catalogue and the settings of a server. All of them may be asked by anybody.
+#include "store/postgres/server.h"
+
+#include <charconv>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <libpq-fe.h>
+
+#include "store/postgres/admin.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/identity.h"
+#include "store/postgres/sql.h"
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::store::postgres {
+namespace {
+
+// The timeline stands in front of the name of a file of the log; nobody needs a right to ask for it.
+constexpr const char* greeting =
+    "SELECT pg_is_in_recovery(),"
+    " CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END,"
+    " to_regclass('semel.schema_version') IS NOT NULL, pg_backend_pid()";
+constexpr const char* newest_version =
+    "SELECT max(version), (SELECT shard FROM semel.shards WHERE here),"
+    " (SELECT string_agg(shard::text, ' ' ORDER BY shard) FROM semel.shards),"
+    " (SELECT coalesce(encode(mark, 'hex'), CASE WHEN settled THEN 'plain' END) FROM semel.identity_1())"
+    " FROM semel.schema_version";
+constexpr const char* settings =
+    "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"
+    " current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_get_wal_senders())";
+
+template <class Number>
+Number number_in(const std::optional<std::string>& text, int base) {
+  Number number = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), number, base);
+  return number;
+}
+
+}  // namespace
+
+Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max) {
+  const auto rows = ask(clock, connection, greeting, {}, time_max);
+  if (!rows) return std::unexpected(rows.error());
+  const Row& row = rows->front();
+  Server server;
+  server.replica = row[0] == "t";
+  server.timeline = number_in<std::uint32_t>(row[1], 16);
+  // Whoever stands in between gives out a number of its own when the connection is made.
+  server.pooled = number_in<int>(row[3], 10) != PQbackendPID(connection);
+  if (row[2] != "t") return server;
+  const auto version = ask(clock, connection, newest_version, {}, time_max);
+  if (!version) return std::unexpected(version.error());
+  server.schema_version = number_in<int>(version->front()[0], 10);
+  server.name = version->front()[1].value_or("");
+  server.set = version->front()[2].value_or("");
+  server.identity = version->front()[3].value_or("");
+  return server;
+}
+
+Result<void> admit(const Server& server, std::uint32_t timeline_seen) {
+  if (server.replica) return fail(Code::unavailable, "the PostgreSQL server is a replica; claims need the primary");
+  if (server.timeline < timeline_seen) {
+    return fail(Code::unavailable, "the PostgreSQL server is a former primary: another has taken over since");
+  }
+  if (server.schema_version == 0) {
+    return fail(Code::unavailable, "the database has no schema of Semel; run `semel migrate` first");
+  }
+  if (server.schema_version < schema_version_min) {
+    return fail(Code::unavailable, "the schema in the database is older than this version; run `semel migrate`");
+  }
+  if (server.schema_version > schema_version_max) {
+    return fail(Code::unavailable, "the schema in the database is newer than this version of Semel knows");
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> dangers(const Clock& clock, PGconn* connection, Millis time_max) {
+  const auto rows = ask(clock, connection, settings, {}, time_max);
+  if (!rows) return std::unexpected(rows.error());
+  const Row& row = rows->front();
+  std::vector<std::string> found;
+  if (row[0] == "off") found.emplace_back("fsync = off: a crash of the server can lose or damage every key");
+  if (row[1] == "off") found.emplace_back("full_page_writes = off: a crash of the server can damage keys");
+  if (row[2] == "off") {
+    found.emplace_back("synchronous_commit = off: a crash of the server loses claims that were acknowledged");
+  }
+  if (row[2] == "local") found.emplace_back("synchronous_commit = local: a failover loses acknowledged claims");
+  if (row[3] == "t") {
+    found.emplace_back(
+        "replication is asynchronous: a failover can lose acknowledged claims; see "
+        "synchronous_standby_names");
+  }
+  return found;
+}
+
+// A pooler that hands out another server process for each transaction takes LISTEN, and then nothing is heard.
+Result<bool> notifies(const Clock& clock, const std::string& url, PGconn* connection, Millis time_max) {
+  constexpr Millis way_max{1'000};
+  const Result<DatabaseConnection> other = connect(clock, url, time_max);
+  if (!other) return std::unexpected(other.error());
+  const std::string channel = "semel_check_" + std::to_string(static_cast<unsigned>(PQbackendPID(connection)));
+  const auto listening = ask(clock, connection, "LISTEN " + channel, {}, time_max);
+  if (!listening) return std::unexpected(listening.error());
+  const auto told = ask(clock, other->get(), "NOTIFY " + channel, {}, time_max);
+  if (!told) return std::unexpected(told.error());
+  return hears(clock, connection, way_max);
+}
+
+}  // namespace semel::store::postgres
+
+namespace semel::store::postgres {
+
+Result<bool> has_plain_names(Clock& clock, const std::string& url) {
+  constexpr Millis time_max{5'000};
+  const Result<DatabaseConnection> connection = connect(clock, url, time_max);
+  if (!connection) return std::unexpected(connection.error());
+  const Result<Server> server = greet(clock, connection->get(), time_max);
+  if (!server) return std::unexpected(server.error());
+  return server->identity == plain_name;
+}
+
+Result<std::vector<std::string>> inspect_postgres(Clock& clock, const std::string& url) {
+  constexpr Millis time_max{5'000};
+  const Result<DatabaseConnection> connection = connect(clock, url, time_max);
+  if (!connection) return std::unexpected(connection.error());
+  const Result<Server> server = greet(clock, connection->get(), time_max);
+  if (!server) return std::unexpected(server.error());
+  const Result<void> admitted = admit(*server, 0);
+  if (!admitted) return std::unexpected(admitted.error());
+  Result<std::vector<std::string>> found = dangers(clock, connection->get(), time_max);
+  if (!found) return found;
+  const Result<bool> heard = notifies(clock, url, connection->get(), time_max);
+  if (!heard) return std::unexpected(heard.error());
+  if (!*heard) {
+    found->emplace_back(
+        "NOTIFY does not get through, probably because of a pooler: those who wait for a key that runs on another "
+        "gateway hear of its end up to a second late");
+  }
+  return found;
+}
+
+}  // namespace semel::store::postgres

@@ -1,0 +1,38 @@
+// What kind of server is at the other end: may claims be kept there, and what should its operator know?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <libpq-fe.h>
+
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::store::postgres {
+
+struct Server {
+  bool replica = false;
+  std::uint32_t timeline = 0;  // grows with every failover
+  int schema_version = 0;      // 0: there is no schema
+  std::string name;            // of the database among its shards
+  std::string set;             // the names of all its shards
+  std::string identity;        // what it has settled on: "plain", the mark of an identity in hex, or nothing yet
+  bool pooled = false;         // somebody stands in between, and hands out server processes
+};
+
+// Asks over a connection that is idle.
+Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max);
+
+// Refuses a server that must not be used: a replica, a primary that another has replaced since (its timeline is older
+// than one seen before), a schema that this version does not know.
+Result<void> admit(const Server& server, std::uint32_t timeline_seen);
+
+// What is set so that an acknowledged write can be lost: fsync, synchronous_commit, asynchronous replication.
+Result<std::vector<std::string>> dangers(const Clock& clock, PGconn* connection, Millis time_max);
+
+// Whether what is told over one connection to `url` is heard on another, this one, as those who wait for a key need it.
+Result<bool> notifies(const Clock& clock, const std::string& url, PGconn* connection, Millis time_max);
+
+}  // namespace semel::store::postgres

@@ -1,0 +1,244 @@
+// Which databases belong together: recorded in each of them, and compared before any key is looked for.
+#include <algorithm>
+#include <expected>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <libpq-fe.h>
+
+#include "store/postgres/connection.h"
+#include "store/postgres/identity.h"
+#include "store/postgres/shards.h"
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::store::postgres {
+namespace {
+
+using Names = std::vector<std::string>;  // sorted
+
+struct Member {
+  DatabaseConnection connection;
+  std::string name;
+  Names set;
+  Names former;        // of the set, those that it consisted of before; empty: that does not matter any more
+  bool holds = false;  // keys that have not expired
+};
+
+constexpr const char* set_sql = "SELECT shard, here, former_until IS NOT NULL FROM semel.shards ORDER BY shard";
+constexpr const char* live_sql =
+    "SELECT count(*) FROM (SELECT FROM semel.keys WHERE expires_at > now() OR "
+    "(state = 'running' AND lease_until > now()) LIMIT 1) AS live";
+// Objects whose events are ordered, and the events, are found by the object alone: they cannot be looked for twice.
+constexpr const char* ordered_sql =
+    "SELECT count(*) FROM (SELECT FROM semel.objects WHERE expires_at > now() LIMIT 1) AS live";
+constexpr const char* used_sql =
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+    "application_name = 'semel' AND pid <> pg_backend_pid()";
+// $1: the set, $2: those of it where keys may be found that were claimed before, $3: until when.
+constexpr const char* record_sql =
+    "WITH gone AS (DELETE FROM semel.shards WHERE NOT here AND shard <> ALL ($1::uuid[])) "
+    "INSERT INTO semel.shards (shard, here, former_until) "
+    "SELECT s, false, CASE WHEN s = ANY ($2::uuid[]) THEN $3::timestamptz END FROM unnest($1::uuid[]) AS s "
+    "ON CONFLICT (shard) DO UPDATE SET former_until = excluded.former_until";
+constexpr const char* last_expiry_sql = "SELECT coalesce(max(expires_at), now()) + interval '1 minute' FROM semel.keys";
+// Whether every key that was claimed before the change has expired, and none of them is still at work.
+constexpr const char* over_sql =
+    "SELECT max(former_until) <= now() AND NOT EXISTS (SELECT FROM semel.keys k WHERE k.state = 'running' AND "
+    "k.lease_until > now() AND k.expires_at <= (SELECT max(former_until) FROM semel.shards)) FROM semel.shards";
+
+Result<Member> meet(const Clock& clock, const std::string& url, Millis time_max) {
+  Result<DatabaseConnection> connection = connect(clock, url, time_max);
+  if (!connection) return std::unexpected(std::move(connection.error()));
+  const auto named = ask(clock, connection->get(), not_a_gateway, {}, time_max);
+  if (!named) return std::unexpected(named.error());
+  const auto rows = ask(clock, connection->get(), set_sql, {}, time_max);
+  if (!rows) return std::unexpected(rows.error());
+  Member member{.connection = *std::move(connection), .name = {}, .set = {}, .former = {}};
+  for (const Row& row : *rows) {
+    member.set.push_back(row[0].value_or(""));
+    if (row[1] == "t") member.name = member.set.back();
+    if (row[2] == "t") member.former.push_back(member.set.back());
+  }
+  return member;
+}
+
+Result<std::vector<Member>> meet_all(const Clock& clock, const std::vector<std::string>& urls, Millis time_max) {
+  std::vector<Member> members;
+  for (const std::string& url : urls) {
+    Result<Member> member = meet(clock, url, time_max);
+    if (!member) return std::unexpected(std::move(member.error()));
+    if (std::ranges::find(members, member->name, &Member::name) != members.end()) {
+      return fail(Code::invalid, "two addresses of store.url lead to the same database");
+    }
+    members.push_back(*std::move(member));
+  }
+  return members;
+}
+
+Names set_of(const std::vector<Member>& members) {
+  Names names;
+  names.reserve(members.size());
+  for (const Member& member : members) names.push_back(member.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string array_of(const Names& names) {
+  std::string list = "{";
+  for (const std::string& name : names) list.append(list.size() > 1 ? "," : "").append(name);
+  return list + "}";
+}
+
+Result<std::string> answer_of(const Clock& clock, const Member& member, const char* sql, Millis time_max) {
+  const auto rows = ask(clock, member.connection.get(), sql, {}, time_max);
+  if (!rows) return std::unexpected(rows.error());
+  return rows->front()[0].value_or("");
+}
+
+// A gateway goes by the set that it was started with.
+Result<void> unused(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
+  for (const Member& member : members) {
+    const Result<std::string> used = answer_of(clock, member, used_sql, time_max);
+    if (!used) return std::unexpected(used.error());
+    if (*used != "0") {
+      return fail(Code::invalid, "a gateway is connected to a database whose set of shards changes; stop it first");
+    }
+  }
+  return {};
+}
+
+Result<void> unordered(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
+  for (const Member& member : members) {
+    const Result<std::string> remembered = answer_of(clock, member, ordered_sql, time_max);
+    if (!remembered) return std::unexpected(remembered.error());
+    if (*remembered != "0") {
+      return fail(
+          Code::invalid,
+          "a database remembers how far the events of ordered webhooks have come, and would be asked no longer; "
+          "a shard can be added when they have expired (semel.objects)");
+    }
+  }
+  return {};
+}
+
+Result<void> record(const Clock& clock, const std::vector<Member>& members, const Names& former,
+                    const std::string& until, Millis time_max) {
+  const std::vector<std::string> parameters{array_of(set_of(members)), array_of(former), until};
+  for (const Member& member : members) {
+    const auto recorded = ask(clock, member.connection.get(), record_sql, parameters, time_max);
+    if (!recorded) return std::unexpected(recorded.error());
+  }
+  return {};
+}
+
+// The set by which the keys that are there were shared out; empty if there are none. A change that was recorded in some
+// of the databases only, because it was interrupted, is taken up again.
+Result<Names> set_of_keys(const std::vector<Member>& members) {
+  const Names all = set_of(members);
+  Names found;
+  for (const Member& member : members) {
+    const bool begun = member.set == all && !member.former.empty();
+    const Names& before = begun ? member.former : member.set;
+    if (!begun && !member.former.empty()) {
+      return fail(Code::invalid, "the set of shards has been changed lately, and keys of before are still there");
+    }
+    if (!member.holds && !begun) continue;
+    if (!found.empty() && found != before) {
+      return fail(Code::invalid, "databases that hold keys were not one set before; their keys would not be found");
+    }
+    found = before;
+  }
+  if (!std::ranges::includes(all, found)) {
+    return fail(Code::invalid,
+                "a database is left out of the set that holds keys that have not expired: they would be looked for "
+                "elsewhere, and their requests could run again");
+  }
+  return found;
+}
+
+// No key of before is left: from now on each is looked for only where it belongs.
+Result<void> end_change(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
+  for (const Member& member : members) {
+    const Result<std::string> over = answer_of(clock, member, over_sql, time_max);
+    if (!over) return std::unexpected(over.error());
+    if (*over != "t") return {};
+  }
+  return record(clock, members, {}, "now", time_max);
+}
+
+// The latest expiry of any key, by the clocks of the servers.
+Result<std::string> last_expiry(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
+  std::string latest;
+  for (const Member& member : members) {
+    const std::vector<std::string> parameters{latest.empty() ? "-infinity" : latest};
+    const std::string sql = std::string("SELECT greatest($1::timestamptz, (") + last_expiry_sql + "))";
+    const auto rows = ask(clock, member.connection.get(), sql, parameters, time_max);
+    if (!rows) return std::unexpected(rows.error());
+    latest = rows->front()[0].value_or("");
+  }
+  return latest;
+}
+
+Result<void> carry_identity(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
+  std::vector<PGconn*> databases;
+  databases.reserve(members.size());
+  for (const Member& member : members) databases.push_back(member.connection.get());
+  return share_identity(clock, databases, time_max);
+}
+
+}  // namespace
+
+Result<ShardNames> names_of(const Clock& clock, const std::vector<std::string>& urls, Millis time_max) {
+  const Result<std::vector<Member>> members = meet_all(clock, urls, time_max);
+  if (!members) return std::unexpected(members.error());
+  const Names set = set_of(*members);
+  ShardNames names;
+  for (const Member& member : *members) {
+    if (member.set != set || member.former != members->front().former) {
+      return fail(Code::invalid,
+                  "the addresses of store.url are not the set of shards that the databases were "
+                  "prepared for; see docs/postgres.md");
+    }
+    names.all.push_back(member.name);
+  }
+  names.former = members->front().former;
+  return names;
+}
+
+Result<void> record_shards(const Clock& clock, const std::vector<std::string>& urls, Millis time_max) {
+  Result<std::vector<Member>> members = meet_all(clock, urls, time_max);
+  if (!members) return std::unexpected(members.error());
+  const Names set = set_of(*members);
+  const Names& former = members->front().former;
+  const auto as_recorded = [&](const Member& member) { return member.set == set && member.former == former; };
+  if (std::ranges::all_of(*members, as_recorded)) {
+    Result<void> shared = carry_identity(clock, *members, time_max);
+    return !shared || former.empty() ? shared : end_change(clock, *members, time_max);
+  }
+  for (Member& member : *members) {
+    const Result<std::string> live = answer_of(clock, member, live_sql, time_max);
+    if (!live) return std::unexpected(live.error());
+    member.holds = *live != "0";
+  }
+  const Result<Names> before = set_of_keys(*members);
+  if (!before) return std::unexpected(before.error());
+  Result<void> free = unused(clock, *members, time_max);
+  if (!free) return free;
+  const bool grown = *before != set;  // otherwise the keys are where they belong
+  if (grown) {
+    Result<void> movable = unordered(clock, *members, time_max);
+    if (!movable) return movable;
+  }
+  const Result<std::string> until = last_expiry(clock, *members, time_max);
+  if (!until) return std::unexpected(until.error());
+  // First, so that no gateway finds a database that is part of the set and has another identity, or none.
+  Result<void> shared = carry_identity(clock, *members, time_max);
+  if (!shared) return shared;
+  Result<void> recorded = record(clock, *members, grown ? *before : Names{}, *until, time_max);
+  if (!recorded) return recorded;
+  return unused(clock, *members, time_max);  // one that came meanwhile has read the old set
+}
+
+}  // namespace semel::store::postgres

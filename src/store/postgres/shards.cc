@@ -1,0 +1,137 @@
+// Sharing out keys. Which databases belong together is in postgres_shard_set.cc.
+#include "store/postgres/shards.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "core/sha256.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/endings.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/reopening.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel::store::postgres {
+namespace {
+
+class ShardedStore : public Store, public Endings, public Reopening {
+ public:
+  ShardedStore(std::vector<Shard> shards, ShardNames names) : shards_(std::move(shards)), names_(std::move(names)) {
+    for (const std::string& name : names_.former) {
+      former_.push_back(static_cast<std::size_t>(std::ranges::find(names_.all, name) - names_.all.begin()));
+    }
+  }
+
+  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
+    Store& home = home_of(key);
+    const Shard* const former = former_of(key);
+    if (former == nullptr) return home.claim(std::move(key), fingerprint, terms);
+    return claim_moved(former, &home, std::move(key), fingerprint, terms);
+  }
+  Async<void> renew(Key key, Fence fence, Millis lease) override {
+    Result<void> done = co_await home_of(key).renew(key, fence, lease);
+    const Shard* const former = former_of(key);
+    if (former == nullptr || !is_fenced(done)) co_return done;
+    co_return co_await former->store->renew(std::move(key), fence, lease);
+  }
+  Async<void> complete(Key key, Fence fence, SharedResponse response) override {
+    Result<void> done = co_await home_of(key).complete(key, fence, response);
+    const Shard* const former = former_of(key);
+    if (former == nullptr || !is_fenced(done)) co_return done;
+    co_return co_await former->store->complete(std::move(key), fence, std::move(response));
+  }
+  Async<void> release(Key key, Fence fence) override {
+    Result<void> done = co_await home_of(key).release(key, fence);
+    const Shard* const former = former_of(key);
+    if (former == nullptr || !is_fenced(done)) co_return done;
+    co_return co_await former->store->release(std::move(key), fence);
+  }
+  // A shard that is down keeps no other from being swept.
+  Async<std::size_t> sweep(std::size_t limit) override {
+    Result<std::size_t> swept = 0;
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < shards_.size() && total < limit; ++i) {
+      Result<std::size_t> one = co_await shards_[i].store->sweep(limit - total);
+      if (one) total += *one;
+      if (!one) swept = std::move(one);
+    }
+    if (total > 0 || swept) co_return total;
+    co_return swept;
+  }
+
+  Async<bool> reopen(Key key) override {
+    auto* const home = dynamic_cast<Reopening*>(&home_of(key));
+    core::check(home != nullptr, "a shard can do what the whole can");
+    return home->reopen(std::move(key));
+  }
+
+  void watch(std::function<void(const Digest&)> ended) override {
+    for (const Shard& shard : shards_) {
+      if (auto* endings = dynamic_cast<Endings*>(shard.store.get())) endings->watch(ended);
+    }
+  }
+  void expect(const Key& key) override {
+    const Shard* const former = former_of(key);
+    if (auto* endings = dynamic_cast<Endings*>(&home_of(key))) endings->expect(key);
+    if (former == nullptr) return;
+    if (auto* endings = dynamic_cast<Endings*>(former->store.get())) endings->expect(key);
+  }
+
+ private:
+  static Async<Claim> claim_moved(const Shard* former, Store* home, Key key, Fingerprint fingerprint, Terms terms) {
+    Result<std::optional<Claim>> there = co_await former->former->claim_former(key, fingerprint, terms);
+    if (!there) co_return std::unexpected(std::move(there.error()));
+    if (*there) co_return **std::move(there);
+    co_return co_await home->claim(std::move(key), fingerprint, terms);
+  }
+  // A claim is known where it was granted; the other place has no row of that owner.
+  static bool is_fenced(const Result<void>& result) { return !result && result.error().code == Code::fenced; }
+
+  Store& home_of(const Key& key) { return *shards_[shard_of(key, names_.all)].store; }
+  // Where the key was before, if it has moved since. Keys with a home of their own have not: the set does not change
+  // while any is remembered.
+  const Shard* former_of(const Key& key) {
+    if (former_.empty() || key.home != 0) return nullptr;
+    const Shard* const former = &shards_[former_[shard_of(key, names_.former)]];
+    return former->store.get() == &home_of(key) ? nullptr : former;
+  }
+
+  std::vector<Shard> shards_;
+  ShardNames names_;
+  std::vector<std::size_t> former_;  // positions of names_.former
+};
+
+}  // namespace
+
+std::size_t shard_of(const Key& key, const std::vector<std::string>& names) {
+  std::string_view place(reinterpret_cast<const char*>(key.id.data()), key.id.size());
+  if (key.home != 0) place = {reinterpret_cast<const char*>(&key.home), sizeof(key.home)};
+  std::size_t best = 0;
+  Digest highest{};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Digest weight = core::sha256_parts("semel shard v1", {names[i], place});
+    if (i > 0 && weight < highest) continue;
+    best = i;
+    highest = weight;
+  }
+  return best;
+}
+
+std::unique_ptr<Store> make_sharded_store(std::vector<Shard> shards, ShardNames names) {
+  return std::make_unique<ShardedStore>(std::move(shards), std::move(names));
+}
+
+}  // namespace semel::store::postgres

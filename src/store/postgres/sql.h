@@ -1,0 +1,50 @@
+// The SQL of the PostgreSQL store, as text: what `semel migrate` runs, and the few statements that a gateway sends.
+//
+// The work is done by functions in the schema `semel`, one per call of the store, each over arrays: a batch is one
+// statement and one round trip. Their plans are kept by the server, so a pooler that hands out another connection every
+// time costs no planning; and each statement inside one sees what was committed before it began, so a claim that lost a
+// race learns in the same round trip who won. A function's name ends in the version of the schema that brought it: an
+// upgrade adds new ones beside the old, and gateways of both versions go on.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+namespace semel::store::postgres {
+
+struct Migration {
+  int version;
+  std::string_view sql;  // creates what this version adds; runs in one transaction
+};
+
+// In order, from version 1 on.
+std::span<const Migration> migrations();
+
+// What this gateway can work with.
+inline constexpr int schema_version_min = 1;
+inline constexpr int schema_version_max = 1;
+
+// What a gateway sends: the text, and the name under which a connection may have it prepared.
+struct Sql {
+  const char* name;
+  const char* text;
+};
+
+// Binary parameters and results; see postgres_schema_1*.cc for what each takes and gives.
+inline constexpr Sql claim_sql{.name = "semel_claim",
+                               .text = "SELECT * FROM semel.claim_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)"};
+inline constexpr Sql ordered_sql{
+    .name = "semel_claim_ordered",
+    .text = "SELECT * FROM semel.claim_ordered_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)"};
+inline constexpr Sql complete_sql{.name = "semel_complete", .text = "SELECT * FROM semel.complete_1($1,$2,$3,$4,$5)"};
+inline constexpr Sql release_sql{.name = "semel_release", .text = "SELECT * FROM semel.release_1($1,$2,$3,$4)"};
+inline constexpr Sql renew_sql{.name = "semel_renew", .text = "SELECT * FROM semel.renew_1($1,$2,$3,$4,$5)"};
+inline constexpr Sql reopen_sql{.name = "semel_reopen", .text = "SELECT * FROM semel.reopen_1($1,$2)"};
+inline constexpr Sql sweep_sql{.name = "semel_sweep", .text = "SELECT semel.sweep_1($1)"};
+inline constexpr Sql former_sql{.name = "semel_claim_former",
+                                .text = "SELECT * FROM semel.claim_former_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)"};
+inline constexpr std::array<Sql, 8> all_sql{claim_sql, ordered_sql, complete_sql, release_sql,
+                                            renew_sql, reopen_sql,  sweep_sql,    former_sql};
+
+}  // namespace semel::store::postgres

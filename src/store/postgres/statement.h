@@ -1,0 +1,98 @@
+// A batch: calls of one kind that go to the server as one statement over arrays.
+//
+// The rows are sorted by id, so that two batches that meet on the server lock in the same order and cannot deadlock.
+// Each id stands in a batch once. Claims that meet on one key in this process need only one row: when the first of them
+// has its answer, the state machine of core/transition.h says what the others are told.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <libpq-fe.h>
+
+#include "store/call.h"
+#include "store/postgres/connection.h"
+#include "store/waiting.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/result.h>
+
+namespace semel::store::postgres {
+
+enum class Company : std::uint8_t {
+  any,    // goes with others
+  alone,  // was part of a batch that failed: is tried by itself, so that the trouble of one key sinks no other
+};
+
+// A call on its way. When it is over by `deadline`, nobody knows whether it was applied.
+struct Entry {
+  std::unique_ptr<Waiting> waiting;  // apart, since it cannot be assigned, and entries are sorted
+  Time deadline;
+  Company company = Company::any;
+
+  [[nodiscard]] StoreCall& call() const { return *waiting->call; }
+};
+
+// The calls of one kind that wait to be sent, first come first.
+using Queue = std::deque<Entry>;
+
+// The kinds of calls, as in Call::request. Ordered claims, and those of a shard that their key has moved away from, are
+// kinds of their own, so that the others cost nothing more for them.
+inline constexpr std::size_t kind_claim = 0;
+inline constexpr std::size_t kind_renew = 1;
+inline constexpr std::size_t kind_complete = 2;
+inline constexpr std::size_t kind_release = 3;
+inline constexpr std::size_t kind_sweep = 4;
+inline constexpr std::size_t kind_reopen = 5;
+inline constexpr std::size_t kind_ordered = 6;
+inline constexpr std::size_t kind_former = 7;
+inline constexpr std::size_t kinds = 8;
+inline std::size_t kind_of(const StoreCall& call) {
+  const auto* claim = std::get_if<ClaimCall>(&call.request);
+  if (claim == nullptr) return call.request.index();
+  if (claim->terms.order != nullptr) return kind_ordered;
+  return claim->former ? kind_former : kind_claim;
+}
+
+void refuse(StoreCall& call, const Error& error);
+
+class Statement {
+ public:
+  // Takes from `queue`, which is not empty, what can go together.
+  explicit Statement(Queue& queue);
+
+  // Queues it on a connection in pipeline mode. The server gives up waiting for a lock after `patience`.
+  [[nodiscard]] bool send(const Link& link, Millis patience) const;
+
+  // To be called when the reply is durable. Fills in answers.
+  struct Outcome {
+    std::vector<Waiting> answered;
+    std::vector<Entry> again;    // what the reply does not settle
+    std::vector<Digest> waited;  // keys that have ended and are waited for on another gateway
+  };
+  Outcome read(const PGresult* reply);
+
+  [[nodiscard]] std::size_t kind() const { return kind_; }
+  [[nodiscard]] std::size_t rows() const { return leaders_.size(); }
+  [[nodiscard]] std::size_t calls() const { return entries_.size(); }
+  [[nodiscard]] Company company() const { return entries_.front().company; }
+  [[nodiscard]] Time deadline() const;  // of the most patient call
+  // Hands out the calls, for those who do not get as far as read().
+  [[nodiscard]] std::vector<Entry> take() { return std::move(entries_); }
+
+ private:
+  void read_claims(const PGresult* reply, Outcome& outcome);
+  void read_ordered(const PGresult* reply, Outcome& outcome);
+  void read_holders(const PGresult* reply, Outcome& outcome);
+
+  std::size_t kind_;
+  std::vector<Entry> entries_;        // sorted by id; those with one id stand together
+  std::vector<std::size_t> leaders_;  // the first entry of each id
+};
+
+}  // namespace semel::store::postgres

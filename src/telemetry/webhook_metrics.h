@@ -1,0 +1,65 @@
+// What all threads share of a webhook, over reloads: what an operator can count of it, beside what is counted of every
+// route, and how much of its rate is used up.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "gateway/rate_limiter.h"
+#include "telemetry/histogram.h"
+#include "webhook/signatures.h"
+
+namespace semel::telemetry {
+
+// How a delivery ended, seen by its event.
+enum class EventEnd : std::uint8_t {
+  handled,       // the handler did its work, and the answer is kept
+  failed,        // the handler said no, or was not reached; the event comes again
+  unknown,       // the handler's answer was lost
+  duplicate,     // acknowledged without the handler: it has been handled
+  in_flight,     // told to come again: it, or another event of its object, is being handled
+  out_of_order,  // acknowledged without the handler: a newer event of its object has been handled
+};
+inline constexpr std::size_t event_ends = 6;
+
+// Counters of one webhook; label is the path pattern of the configuration.
+struct WebhookCounters {
+  static constexpr std::size_t secrets_counted = 8;  // those behind are counted with the last
+
+  WebhookCounters(std::string path, std::string sender) : label(std::move(path)), provider(std::move(sender)) {}
+  std::string label;
+  std::string provider;
+  std::array<std::atomic<std::uint64_t>, webhook::signature_faults> by_fault{};
+  std::array<std::atomic<std::uint64_t>, secrets_counted> by_secret{};  // which one matched: an old one can be retired
+  std::atomic<std::uint64_t> handshakes{0};
+  std::atomic<std::uint64_t> handshakes_refused{0};
+  std::array<std::atomic<std::uint64_t>, event_ends> by_end{};
+  std::atomic<std::uint64_t> unplaced{0};  // ordered = true, but the event says nothing of its order
+  Histogram handler_seconds;
+  Histogram attempts{count_bounds};  // by event, counted when it has been handled
+  gateway::RateLimiter limiter;
+};
+
+class WebhookMetrics {
+ public:
+  // A webhook keeps its counters over reloads as long as its path and provider stay the same. The reference stays valid
+  // for ever.
+  WebhookCounters& webhook(std::string_view label, std::string_view provider);
+
+  void render(std::string& out) const;
+
+ private:
+  void render_events(std::string& out) const;
+
+  mutable std::mutex mutex_;  // of the list, not of what is counted
+  std::deque<WebhookCounters> webhooks_;
+};
+
+}  // namespace semel::telemetry

@@ -1,0 +1,181 @@
+// Schemes are tried in the order of the provider's file. Of several faults the one that came furthest is told.
+#include "webhook/authenticate.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "core/crypto.h"
+#include "core/encoding.h"
+#include "core/sha256.h"
+#include "policy/expression.h"
+#include "policy/request_view.h"
+#include "reading/secret.h"
+#include "webhook/fetched_keys.h"
+#include "webhook/json_items.h"
+#include "webhook/provider.h"
+#include "webhook/signatures.h"
+#include "webhook/signed_text.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+
+namespace semel::webhook {
+namespace {
+
+using Matched = std::expected<std::size_t, SignatureFault>;  // the number of the secret
+
+constexpr std::size_t items_max = 10'000;
+
+bool any_equal(const std::vector<std::string>& signatures, std::string_view tag) {
+  bool equal = false;
+  for (const std::string& signature : signatures) equal |= core::equal_in_constant_time(signature, tag);
+  return equal;
+}
+
+core::HmacHash hash_of(Algorithm algorithm) {
+  if (algorithm == Algorithm::hmac_sha1) return core::HmacHash::sha1;
+  return algorithm == Algorithm::hmac_sha512 ? core::HmacHash::sha512 : core::HmacHash::sha256;
+}
+
+bool matches(const SignatureScheme& scheme, const SecretKey& key, const std::vector<std::string>& signatures,
+             std::string_view text) {
+  const auto verified = [&](auto verify) {
+    return std::ranges::any_of(signatures,
+                               [&](const std::string& signature) { return verify(key.bytes, text, signature); });
+  };
+  switch (scheme.algorithm) {
+    case Algorithm::hmac_sha1:
+    case Algorithm::hmac_sha256:
+    case Algorithm::hmac_sha512:
+      return any_equal(signatures, core::hmac(hash_of(scheme.algorithm), key.bytes, text));
+    case Algorithm::ed25519:
+      return verified(core::verify_ed25519);
+    case Algorithm::ecdsa_p256_sha256:
+      return verified(core::verify_ecdsa_p256_sha256);
+    case Algorithm::token:
+      return any_equal(signatures, key.bytes);
+    case Algorithm::none:
+    case Algorithm::paypal:
+    case Algorithm::aws_sns:
+    case Algorithm::jwt:
+    case Algorithm::plaid:
+      break;
+  }
+  core::check(false, "every algorithm that verifies something by itself has a case");
+  return false;
+}
+
+bool has_body_hash(const SignatureScheme& scheme, const policy::RequestView& request) {
+  const auto written = policy::evaluate(*scheme.body_hash, request);
+  if (!written) return false;
+  const auto claimed = core::from_hex(*written);
+  const Digest digest = core::sha256(request.body);
+  return claimed &&
+         core::equal_in_constant_time(*claimed, {reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
+// One request, or one element of a batch that carries its own signature.
+Matched match(const SignatureScheme& scheme, const std::vector<std::optional<SecretKey>>& keys, const Lock& lock,
+              const policy::RequestView& request, Time now) {
+  const auto signatures = find_signatures(scheme, request);
+  if (!signatures) return std::unexpected(signatures.error());
+  const auto aged = check_age(scheme, signatures->timestamp, lock.tolerance.value_or(scheme.tolerance), now);
+  if (!aged) return std::unexpected(aged.error());
+  if (scheme.body_hash && !has_body_hash(scheme, request)) return std::unexpected(SignatureFault::mismatch);
+  std::vector<std::string> urls{std::string{}};
+  if (scheme.signed_text.has(policy::PartKind::url)) urls = url_candidates(lock.public_url, request.target);
+  for (const std::string& url : urls) {
+    const auto text = render_signed(scheme.signed_text, request, {.timestamp = signatures->timestamp, .url = url});
+    if (!text) return std::unexpected(SignatureFault::malformed);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i] && matches(scheme, *keys[i], signatures->decoded, *text)) return i;
+    }
+  }
+  return std::unexpected(SignatureFault::mismatch);
+}
+
+// Every element must be signed; the first one's secret is told.
+Matched match_items(const SignatureScheme& scheme, const std::vector<std::optional<SecretKey>>& keys, const Lock& lock,
+                    const policy::RequestView& request, const std::vector<std::string>& pointer, Time now) {
+  const auto items = json_items(request.body, pointer);
+  if (!items || items->empty() || items->size() > items_max) return std::unexpected(SignatureFault::malformed);
+  std::optional<std::size_t> first;
+  policy::RequestView element = request;
+  for (const std::string_view item : *items) {
+    element.body = item;
+    const Matched matched = match(scheme, keys, lock, element, now);
+    if (!matched) return matched;
+    if (!first) first = *matched;
+  }
+  return *first;
+}
+
+}  // namespace
+
+std::optional<SecretKey> make_secret_key(const reading::Secret& secret, KeyForm form) {
+  constexpr std::string_view whsec = "whsec_";
+  constexpr std::string_view whpk = "whpk_";
+  std::string_view text = secret.reveal();
+  const auto key = [](std::optional<std::string> bytes) -> std::optional<SecretKey> {
+    if (!bytes || bytes->empty()) return std::nullopt;
+    return SecretKey{.bytes = *std::move(bytes), .id = {}};
+  };
+  switch (form) {
+    case KeyForm::raw:
+      return key(std::string(text));
+    case KeyForm::hex:
+      return key(core::from_hex(text));
+    case KeyForm::base64:
+      return key(core::from_base64(text));
+    case KeyForm::whsec:
+      if (text.starts_with(whsec)) text.remove_prefix(whsec.size());
+      return key(core::from_base64(text));
+    case KeyForm::whpk:
+      if (!text.starts_with(whpk)) return std::nullopt;
+      return key(core::from_base64(text.substr(whpk.size())));
+    case KeyForm::id_sha1:
+    case KeyForm::id_raw: {
+      const std::size_t bar = text.find('|');
+      if (bar == std::string_view::npos || bar + 1 == text.size()) return std::nullopt;
+      const std::string_view rest = text.substr(bar + 1);
+      return SecretKey{.bytes = form == KeyForm::id_raw ? std::string(rest) : core::sha1(rest),
+                       .id = std::string(text.substr(0, bar))};
+    }
+  }
+  return std::nullopt;
+}
+
+Lock make_lock(const Provider& provider, std::span<const reading::Secret> secrets, std::string_view public_url,
+               std::optional<Millis> tolerance) {
+  Lock lock{.keys = {}, .public_url = std::string(public_url), .tolerance = tolerance};
+  for (const SignatureScheme& scheme : provider.schemes) {
+    auto& keys = lock.keys.emplace_back();
+    for (const reading::Secret& secret : secrets) keys.push_back(make_secret_key(secret, scheme.key));
+  }
+  return lock;
+}
+
+std::expected<Authentic, SignatureFault> authenticate(const Provider& provider, const Lock& lock,
+                                                      const policy::RequestView& request, Time now) {
+  SignatureFault furthest = SignatureFault::missing;
+  for (std::size_t i = 0; i < provider.schemes.size(); ++i) {
+    const SignatureScheme& scheme = provider.schemes[i];
+    if (scheme.algorithm == Algorithm::none) return Authentic{.scheme = i, .secret = 0};
+    if (fetches_keys(scheme.algorithm)) continue;
+    const bool per_item = scheme.per_item && provider.event.items;
+    const Matched matched = per_item ? match_items(scheme, lock.keys[i], lock, request, *provider.event.items, now)
+                                     : match(scheme, lock.keys[i], lock, request, now);
+    if (matched) return Authentic{.scheme = i, .secret = *matched};
+    furthest = std::max(furthest, matched.error());
+  }
+  return std::unexpected(furthest);
+}
+
+}  // namespace semel::webhook

@@ -1,0 +1,50 @@
+// Whether a delivery comes from who it says: any of our secrets may match any of its signatures, in any of the
+// provider's schemes.
+//
+// The bytes are those that arrived, before anything decodes them; comparison takes the same time wherever tags differ.
+// Secrets are decoded once, when the configuration is read.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/request_view.h"
+#include "reading/secret.h"
+#include "webhook/provider.h"
+#include "webhook/signatures.h"
+#include <semel/clock.h>
+
+namespace semel::webhook {
+
+struct SecretKey {
+  std::string bytes;
+  std::string id;  // what names it, where the secret says so
+};
+
+// Nothing: the secret is not written in this form.
+std::optional<SecretKey> make_secret_key(const reading::Secret& secret, KeyForm form);
+
+// What is known of an endpoint before the first delivery.
+struct Lock {
+  std::vector<std::vector<std::optional<SecretKey>>> keys;  // by scheme, then by secret
+  std::string public_url;
+  std::optional<Millis> tolerance;  // in place of the provider's
+};
+Lock make_lock(const Provider& provider, std::span<const reading::Secret> secrets, std::string_view public_url,
+               std::optional<Millis> tolerance);
+
+// Which scheme and which secret it was, counted from 0.
+struct Authentic {
+  std::size_t scheme = 0;
+  std::size_t secret = 0;
+};
+
+std::expected<Authentic, SignatureFault> authenticate(const Provider& provider, const Lock& lock,
+                                                      const policy::RequestView& request, Time now);
+
+}  // namespace semel::webhook

@@ -1,0 +1,133 @@
+// The key of an event, as a text that fits into a Key.
+#include "webhook/event.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/encoding.h"
+#include "core/sha256.h"
+#include "core/stamp.h"
+#include "policy/expression.h"
+#include "policy/identify.h"
+#include "policy/request_view.h"
+#include "webhook/provider.h"
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+#include <semel/store.h>
+
+namespace semel::webhook {
+namespace {
+
+constexpr std::size_t label_bytes_max = 100;
+
+std::string_view as_text(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+// One short printable value stands for itself; anything else is hashed, behind a byte that no value can begin with.
+std::string key_text(const policy::Expression& expression, std::string joined) {
+  const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
+  const bool plain =
+      expression.parts.size() == 1 && joined.size() <= key_text_bytes_max && std::ranges::all_of(joined, printable);
+  if (plain) return joined;
+  return std::string(1, '\x01') +
+         core::to_hex(as_text(core::sha256_parts("semel event key v1", {expression.text, joined})));
+}
+
+Fingerprint fingerprint_of(const Provider& provider, bool signs_id, const policy::RequestView& request) {
+  if (signs_id) return {.digest = core::sha256("semel event with a signed id v1")};
+  const Request asked{.method = {}, .target = {}, .body = request.body};
+  const bool all_of_it = provider.event.ignore.empty();
+  return fingerprint(asked, all_of_it ? BodyForm::raw : BodyForm::json, provider.event.ignore);
+}
+
+// The first id that is there. An id that is there but cannot be used is not passed over: another attempt may have it
+// right, and would get another key.
+std::expected<std::string, policy::PartError> id_of(const Provider& provider, const policy::Expression* key_from,
+                                                    const policy::RequestView& request) {
+  if (key_from != nullptr) {
+    auto joined = policy::evaluate(*key_from, request);
+    if (!joined) return joined;
+    return key_text(*key_from, *std::move(joined));
+  }
+  policy::PartError last;
+  for (const policy::Expression& expression : provider.event.id) {
+    auto joined = policy::evaluate(expression, request);
+    if (joined) return key_text(expression, *std::move(joined));
+    last = std::move(joined).error();
+    if (last.kind == policy::PartError::Kind::invalid) break;
+  }
+  return std::unexpected(std::move(last));
+}
+
+std::string_view name(core::OrderForm form) {
+  if (form == core::OrderForm::number) return "number";
+  return form == core::OrderForm::rfc3339 ? "rfc3339" : "text";
+}
+
+// The mark of an object has a key like any other, behind a byte that no text of an event begins with. What the stamps
+// are made of is part of it: if a provider's file says something else one day, old marks do not count.
+SharedOrder order_of(const EventRules& rules, const EventPlace& place, const policy::RequestView& request) {
+  if (!place.ordered || !rules.object || !rules.order) return nullptr;
+  const auto object = policy::evaluate(*rules.object, request);
+  const auto value = policy::evaluate(*rules.order, request);
+  auto stamp = value ? core::stamp_of(*value, rules.order_form) : std::nullopt;
+  if (!object || !stamp) return nullptr;
+  const Digest digest =
+      core::sha256_parts("semel object v1", {rules.object->text, rules.order->text, name(rules.order_form), *object});
+  auto key = make_key(place.space, request.path, std::string(1, '\x02') + core::to_hex(as_text(digest)));
+  if (!key) return nullptr;
+  std::memcpy(&key->home, key->id.data(), sizeof(key->home));
+  return std::make_shared<const Order>(Order{.object = *std::move(key), .stamp = *std::move(stamp)});
+}
+
+std::string label(const std::optional<policy::Expression>& expression, const policy::RequestView& request) {
+  if (!expression) return {};
+  auto value = policy::evaluate(*expression, request);
+  if (!value || value->size() > label_bytes_max || value->starts_with('\0')) return {};
+  return *std::move(value);
+}
+
+}  // namespace
+
+policy::Identified identify_event(const Provider& provider, const EventPlace& place, bool signs_id,
+                                  const policy::RequestView& request) {
+  if (!provider.event.deduplicate && place.key_from == nullptr) return policy::Keyless{};
+  auto text = id_of(provider, place.key_from, request);
+  if (!text) {
+    const bool absent = text.error().kind == policy::PartError::Kind::missing;
+    const Problem what = Problem::of(absent ? ProblemType::key_missing : ProblemType::key_invalid);
+    return policy::Refusal{.problem = what, .detail = fmt::format("The event has no id. {}", text.error().detail)};
+  }
+  auto key = make_key(place.space, request.path, *text);
+  if (!key) return policy::Refusal{.problem = Problem::of(ProblemType::key_invalid), .detail = key.error().detail};
+  SharedOrder order = order_of(provider.event, place, request);
+  if (order != nullptr) key->home = order->object.home;
+  return policy::Identity{.key = *std::move(key),
+                          .fingerprint = fingerprint_of(provider, signs_id, request),
+                          .key_text = *std::move(text),
+                          .order = std::move(order)};
+}
+
+EventLabels describe_event(const Provider& provider, const policy::RequestView& request) {
+  return {.type = label(provider.event.type, request), .object = label(provider.event.object, request)};
+}
+
+Response acknowledgement_reply(const Acknowledgement& ack) {
+  Response response{.status = ack.status, .fields = {}, .body = ack.body};
+  if (!ack.body.empty()) response.fields.push_back({.name = "Content-Type", .value = "text/plain"});
+  return response;
+}
+
+}  // namespace semel::webhook

@@ -1,0 +1,276 @@
+// One function per algorithm with code of its own; each wants its document, then judges.
+#include "webhook/fetched_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/ascii.h"
+#include "core/crypto.h"
+#include "core/encoding.h"
+#include "core/json/string.h"
+#include "core/public_key.h"
+#include "core/sha256.h"
+#include "policy/json_scalar.h"
+#include "policy/request_view.h"
+#include "webhook/authenticate.h"
+#include "webhook/jwt.h"
+#include "webhook/moment.h"
+#include "webhook/provider.h"
+#include "webhook/signatures.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+
+namespace semel::webhook {
+namespace {
+
+constexpr Millis clock_slack{60'000};
+constexpr std::size_t url_bytes_max = 1'024;
+
+struct Case {
+  const SignatureScheme& scheme;
+  const std::vector<std::optional<SecretKey>>& keys;
+  const policy::RequestView& request;
+  Time now;
+  const Documents& documents;
+  std::size_t number;  // of the scheme
+};
+
+std::optional<std::string> field(const policy::RequestView& request, std::string_view name) {
+  const auto lines = policy::lines_of(request.fields, name);
+  if (lines.size() != 1) return std::nullopt;
+  return std::string(lines.front());
+}
+
+std::optional<std::string> member(const policy::RequestView& request, std::string_view name) {
+  const std::vector<std::string> pointer{std::string(name)};
+  auto value = policy::json_scalar(request.body, pointer);
+  return value ? std::optional(*std::move(value)) : std::nullopt;
+}
+
+// Whether a delivery may send us there: the address begins as the provider's file says, and goes on plainly.
+bool is_pinned(std::string_view url, const SignatureScheme& scheme) {
+  const auto plain = [](char c) { return c > ' ' && c <= '~' && c != '\\' && c != '#' && c != '@'; };
+  if (url.size() > url_bytes_max || !std::ranges::all_of(url, plain) || url.find("..") != std::string_view::npos) {
+    return false;
+  }
+  return std::ranges::any_of(
+      scheme.keys, [&](const std::string& start) { return url.size() > start.size() && url.starts_with(start); });
+}
+
+// PayPal signs a checksum of the body, which anybody can match with another body: see providers/paypal.toml.
+Judged judge_paypal(const Case& one) {
+  const auto id = field(one.request, "PAYPAL-TRANSMISSION-ID");
+  const auto time = field(one.request, "PAYPAL-TRANSMISSION-TIME");
+  const auto url = field(one.request, "PAYPAL-CERT-URL");
+  const auto written = field(one.request, "PAYPAL-TRANSMISSION-SIG");
+  if (!written) return SignatureFault::missing;
+  const auto signature = core::from_base64(*written);
+  if (!id || !time || !url || !signature || field(one.request, "PAYPAL-AUTH-ALGO") != "SHA256withRSA") {
+    return SignatureFault::malformed;
+  }
+  if (!is_pinned(*url, one.scheme)) return SignatureFault::malformed;
+  const auto certificate = one.documents(*url);
+  if (!certificate) return Wanted{.url = *url};
+  for (std::size_t i = 0; i < one.keys.size(); ++i) {
+    if (!one.keys[i]) continue;
+    const std::string text = fmt::format("{}|{}|{}|{}", *id, *time, one.keys[i]->bytes, core::crc32(one.request.body));
+    if (core::verify_by_certificate(*certificate, one.now, core::RsaHash::sha256, text, *signature)) {
+      return Authentic{.scheme = one.number, .secret = i};
+    }
+  }
+  return SignatureFault::mismatch;
+}
+
+// `sns.REGION.amazonaws.com`, which no list of beginnings can say.
+// What stands behind it, if the address is there.
+std::optional<std::string_view> behind_sns(std::string_view url) {
+  constexpr std::string_view start = "https://sns.";
+  constexpr std::array<std::string_view, 2> domains{".amazonaws.com/", ".amazonaws.com.cn/"};
+  if (!url.starts_with(start) || url.size() > url_bytes_max) return std::nullopt;
+  url.remove_prefix(start.size());
+  const std::size_t dot = std::min(url.find('.'), url.size());
+  const auto in_region = [](char c) { return core::is_letter(c) || core::is_digit(c) || c == '-'; };
+  if (dot < 3 || !std::ranges::all_of(url.substr(0, dot), in_region)) return std::nullopt;
+  url.remove_prefix(dot);
+  for (const std::string_view domain : domains) {
+    if (url.starts_with(domain)) return url.substr(domain.size());
+  }
+  return std::nullopt;
+}
+
+bool is_sns_certificate(std::string_view url, const SignatureScheme& scheme) {
+  if (is_pinned(url, scheme)) return true;
+  constexpr std::string_view start = "SimpleNotificationService-";
+  constexpr std::string_view end = ".pem";
+  std::string_view file = behind_sns(url).value_or("");
+  if (!file.starts_with(start) || !file.ends_with(end) || file.size() <= start.size() + end.size()) return false;
+  file.remove_prefix(start.size());
+  file.remove_suffix(end.size());
+  return std::ranges::all_of(file, [](char c) { return core::is_letter(c) || core::is_digit(c); });
+}
+
+bool is_sns_confirmation(std::string_view url, const SignatureScheme& scheme) {
+  constexpr std::string_view plain = "?&=%:._~-/";
+  const auto in_address = [&](char c) {
+    return core::is_letter(c) || core::is_digit(c) || plain.find(c) != std::string_view::npos;
+  };
+  if (!std::ranges::all_of(url, in_address)) return false;
+  return is_pinned(url, scheme) || behind_sns(url).value_or("").starts_with("?Action=ConfirmSubscription&");
+}
+
+// What SNS signs: names and values in lines, of those members that are there.
+std::optional<std::string> sns_text(const policy::RequestView& request, std::string_view type) {
+  constexpr std::array<std::string_view, 6> of_notification{"Message",   "MessageId", "Subject",
+                                                            "Timestamp", "TopicArn",  "Type"};
+  constexpr std::array<std::string_view, 7> of_confirmation{"Message", "MessageId", "SubscribeURL", "Timestamp",
+                                                            "Token",   "TopicArn",  "Type"};
+  std::string text;
+  const auto add = [&](std::string_view name) {
+    const auto value = member(request, name);
+    if (value) text.append(name).append("\n").append(*value).append("\n");
+    return value.has_value() || name == "Subject";
+  };
+  const bool whole =
+      type == "Notification" ? std::ranges::all_of(of_notification, add) : std::ranges::all_of(of_confirmation, add);
+  return whole ? std::optional(text) : std::nullopt;
+}
+
+Judged judge_sns(const Case& one) {
+  const auto written = member(one.request, "Signature");
+  if (!written) return SignatureFault::missing;
+  const auto signature = core::from_base64(*written);
+  const auto url = member(one.request, "SigningCertURL");
+  const auto type = member(one.request, "Type");
+  const auto topic = member(one.request, "TopicArn");
+  const auto version = member(one.request, "SignatureVersion");
+  const bool known = version == "1" || version == "2";
+  if (!signature || !url || !type || !topic || !known || !is_sns_certificate(*url, one.scheme))
+    return SignatureFault::malformed;
+  const auto certificate = one.documents(*url);
+  if (!certificate) return Wanted{.url = *url};
+  const auto text = sns_text(one.request, *type);
+  if (!text) return SignatureFault::malformed;
+  const core::RsaHash hash = version == "1" ? core::RsaHash::sha1 : core::RsaHash::sha256;
+  if (!core::verify_by_certificate(*certificate, one.now, hash, *text, *signature)) return SignatureFault::mismatch;
+  for (std::size_t i = 0; i < one.keys.size(); ++i) {
+    if (one.keys[i] && one.keys[i]->bytes == *topic) return Authentic{.scheme = one.number, .secret = i};
+  }
+  return SignatureFault::mismatch;
+}
+
+std::optional<Time> time_claim(const Token& token, std::string_view name) {
+  const auto text = claim(token, name);
+  return text ? parse_moment(*text, MomentForm::seconds) : std::nullopt;
+}
+
+// Where the key of a token is: in a set that is the same for all, or one that is asked for by its name.
+Wanted key_document(const SignatureScheme& scheme, const Token& token, const SecretKey& secret) {
+  Wanted wanted{.url = scheme.keys.front()};
+  if (scheme.algorithm == Algorithm::plaid) {
+    wanted.name = wanted.url + "#" + token.key_id;
+    wanted.body =
+        fmt::format(R"({{"client_id":"{}","secret":"{}","key_id":"{}"}})", core::json::json_spelling(secret.id),
+                    core::json::json_spelling(secret.bytes), core::json::json_spelling(token.key_id));
+  }
+  return wanted;
+}
+
+bool has_claims(const Case& one, const Token& token, const SecretKey& secret) {
+  if (one.scheme.algorithm == Algorithm::plaid) {
+    const auto hash = claim(token, "request_body_sha256");
+    const auto bytes = hash ? core::from_hex(*hash) : std::nullopt;
+    const Digest digest = core::sha256(one.request.body);
+    return bytes && core::equal_in_constant_time(*bytes, {reinterpret_cast<const char*>(digest.data()), digest.size()});
+  }
+  const auto issuer = claim(token, "iss");
+  return claim(token, "email") == secret.id && claim(token, "email_verified") == "true" &&
+         claim(token, "aud") == secret.bytes && issuer &&
+         std::ranges::find(one.scheme.issuers, *issuer) != one.scheme.issuers.end();
+}
+
+std::expected<void, SignatureFault> check_times(const Case& one, const Token& token, Millis tolerance) {
+  if (one.scheme.algorithm == Algorithm::plaid) {
+    const auto issued = time_claim(token, "iat");
+    if (!issued) return std::unexpected(SignatureFault::malformed);
+    if (tolerance > Millis{0} && std::chrono::abs(one.now - *issued) > tolerance) {
+      return std::unexpected(SignatureFault::stale);
+    }
+    return {};
+  }
+  const auto expires = time_claim(token, "exp");
+  if (!expires) return std::unexpected(SignatureFault::malformed);
+  if (one.now > *expires + clock_slack) return std::unexpected(SignatureFault::stale);
+  return {};
+}
+
+Judged judge_token(const Case& one, Millis tolerance) {
+  const auto signatures = find_signatures(one.scheme, one.request);
+  if (!signatures) return signatures.error();
+  const auto token = read_token(signatures->decoded.front());
+  if (!token) return SignatureFault::malformed;
+  const auto fresh = check_times(one, *token, tolerance);
+  if (!fresh) return fresh.error();
+  for (std::size_t i = 0; i < one.keys.size(); ++i) {
+    if (!one.keys[i]) continue;
+    Wanted wanted = key_document(one.scheme, *token, *one.keys[i]);
+    const auto document = one.documents(wanted.kept_as());
+    if (!document) return wanted;
+    const auto key = find_key(*document, token->key_id);
+    if (!key) {
+      wanted.refresh = true;
+      return wanted;
+    }
+    if (is_signed_by(*token, *key) && has_claims(one, *token, *one.keys[i])) {
+      return Authentic{.scheme = one.number, .secret = i};
+    }
+  }
+  return SignatureFault::mismatch;
+}
+
+Judged judge_one(const Case& one, Millis tolerance) {
+  if (one.scheme.algorithm == Algorithm::paypal) return judge_paypal(one);
+  if (one.scheme.algorithm == Algorithm::aws_sns) return judge_sns(one);
+  return judge_token(one, tolerance);
+}
+
+}  // namespace
+
+bool fetches_keys(Algorithm algorithm) {
+  return algorithm == Algorithm::paypal || algorithm == Algorithm::aws_sns || algorithm == Algorithm::jwt ||
+         algorithm == Algorithm::plaid;
+}
+
+Judged judge_delivery(const Provider& provider, const Lock& lock, const policy::RequestView& request, Time now,
+                      const Documents& documents) {
+  for (std::size_t i = 0; i < provider.schemes.size(); ++i) {
+    const SignatureScheme& scheme = provider.schemes[i];
+    if (!fetches_keys(scheme.algorithm)) continue;
+    const Case one{
+        .scheme = scheme, .keys = lock.keys[i], .request = request, .now = now, .documents = documents, .number = i};
+    return judge_one(one, lock.tolerance.value_or(scheme.tolerance));
+  }
+  const auto authentic = authenticate(provider, lock, request, now);
+  if (authentic) return *authentic;
+  return authentic.error();
+}
+
+std::optional<Confirmation> confirmation_of(const SignatureScheme& scheme, const policy::RequestView& request) {
+  if (scheme.algorithm != Algorithm::aws_sns) return std::nullopt;
+  if (member(request, "Type") != "SubscriptionConfirmation") return std::nullopt;
+  const auto url = member(request, "SubscribeURL");
+  Confirmation confirmation;
+  if (url && is_sns_confirmation(*url, scheme)) confirmation.url = *url;
+  return confirmation;
+}
+
+}  // namespace semel::webhook

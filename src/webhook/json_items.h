@@ -1,0 +1,22 @@
+// The elements of an array in a JSON document, as they are written: a batch of events, taken apart.
+#pragma once
+
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/json_scalar.h"
+
+namespace semel::webhook {
+
+// Where each element stands. `pointer` leads to the array, through objects only; an empty one means the whole document.
+// The document is validated as a whole first.
+std::expected<std::vector<std::string_view>, policy::JsonMiss> json_items(std::string_view document,
+                                                                          std::span<const std::string> pointer);
+
+// The value of the one member of that name of the object that the document is, as it is written.
+std::expected<std::string_view, policy::JsonMiss> json_member(std::string_view document, std::string_view name);
+
+}  // namespace semel::webhook

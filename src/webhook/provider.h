@@ -1,0 +1,148 @@
+// A Provider says how one sender of webhooks signs, names and repeats its events.
+//
+// It is data: a TOML file of providers/, compiled in, or one of the user's own (docs/webhooks.md has every key). A
+// delivery is authentic if one of its signature schemes says so. What cannot be said as data, such as certificates that
+// have to be fetched, is an Algorithm with code of its own.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/stamp.h"
+#include "policy/expression.h"
+#include "reading/issue.h"
+#include "webhook/moment.h"
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+
+namespace semel::webhook {
+
+enum class Algorithm : std::uint8_t {
+  hmac_sha1,
+  hmac_sha256,
+  hmac_sha512,
+  ed25519,
+  ecdsa_p256_sha256,
+  token,  // the secret itself is sent
+  none,   // nothing is verified
+  // With code of their own: fetched_keys.h.
+  paypal,   // the secret is the id of the webhook
+  aws_sns,  // the secret is the ARN of the topic
+  jwt,      // a bearer token for EMAIL|AUDIENCE
+  plaid,    // a token by a key that is asked for with CLIENT_ID|SECRET
+};
+
+// How the key is made of the secret in the configuration.
+enum class KeyForm : std::uint8_t {
+  raw,      // its bytes as they stand
+  hex,      // decoded
+  base64,   // decoded
+  whsec,    // base64, perhaps behind `whsec_`
+  whpk,     // base64 behind `whpk_`: a public key
+  id_sha1,  // `ID|SECRET`: the SHA-1 of SECRET; ID names it
+  id_raw,   // `ID|SECRET`: the bytes of SECRET; ID names it
+};
+
+enum class Encoding : std::uint8_t { hex, base64, base64url, text };
+
+// One way of signing.
+struct SignatureScheme {
+  Algorithm algorithm = Algorithm::hmac_sha256;
+  KeyForm key = KeyForm::raw;
+  policy::Expression from;  // one part: {header:}, {headers:}, {query:}, {json:} or {form:}
+  char separator = '\0';    // between several signatures; none: there is one to a line
+  std::string prefix;       // of an item that is a signature, with ID for the name of the secret
+  std::string suffix;
+  bool prefix_has_key_id = false;
+  Encoding encoding = Encoding::hex;
+  policy::Expression signed_text;
+  std::optional<policy::Expression> body_hash;  // where a SHA-256 of the body stands, in hexadecimal, which is signed
+  bool signs_id = false;                        // whether the event's id is among the bytes that are signed
+  bool per_item = false;                        // each element of a batch carries a signature of its own
+
+  std::vector<std::string> keys;     // where keys may be fetched: how their addresses begin
+  std::vector<std::string> issuers;  // of tokens
+
+  std::optional<policy::Expression> timestamp;
+  MomentForm timestamp_form = MomentForm::seconds;
+  Millis tolerance{0};  // zero: any age will do
+};
+
+struct EventRules {
+  bool deduplicate = true;             // false: nothing names an event, so every authentic delivery is handed on
+  std::vector<policy::Expression> id;  // the first whose parts are all there
+  std::optional<policy::Expression> type;
+  std::optional<policy::Expression> object;
+  std::optional<policy::Expression> order;
+  core::OrderForm order_form = core::OrderForm::number;
+  std::optional<std::vector<std::string>> items;  // of a batch: the pointer to the array
+  IgnoreList ignore;                              // what differs between attempts, where the id is not signed
+};
+
+// What a sender hears when its event has been processed, whatever the handler said.
+struct Acknowledgement {
+  std::uint16_t status = 200;
+  std::string body;
+};
+
+enum class TokenLetters : std::uint8_t { plain, hex, digits };
+
+struct Handshake {
+  std::string method = "POST";
+  std::optional<policy::Expression> when;  // must be there, and
+  std::string is;                          // equal to this if this is not empty
+  bool authenticated = true;               // answered only when the request's signature is right
+  std::optional<policy::Expression> token;
+  TokenLetters letters = TokenLetters::plain;
+  std::uint32_t token_bytes_max = 256;
+  std::optional<policy::Expression> verify;  // must equal the verify_token of the configuration
+  std::optional<Algorithm> hmac;             // of the token, under the first secret
+  Encoding hmac_encoding = Encoding::hex;
+
+  std::uint16_t status = 200;
+  std::optional<policy::Expression> text;
+  // A JSON object: each member a text with parts, or a number.
+  std::vector<std::pair<std::string, std::variant<policy::Expression, std::int64_t>>> json;
+  std::vector<std::pair<std::string, policy::Expression>> fields;
+};
+
+struct Provider {
+  std::string name;
+  std::string title;
+  std::string about;  // what is not verified about the rest, for people
+  std::vector<SignatureScheme> schemes;
+  EventRules event;
+  Millis horizon{0};  // how long it repeats an event by itself; zero: it does not, or nobody says
+  Millis ttl{0};
+  std::optional<Acknowledgement> ack;
+  std::vector<Handshake> handshakes;
+};
+
+struct LoadedProvider {
+  Provider provider;
+  std::vector<reading::Issue> warnings;
+};
+
+// `file` is what the issues call it. The error has every error and every warning, in the order of the file.
+std::expected<LoadedProvider, std::vector<reading::Issue>> parse_provider(std::string_view text, std::string_view name,
+                                                                          std::string_view file);
+
+// The part of a key that changes from attempt to attempt, as it is written, or nothing: the signature, its time, a
+// number of the attempt. With such a key every retry would look new.
+std::optional<std::string> unstable_part(const policy::Expression& key, const std::vector<SignatureScheme>& schemes);
+
+// Those that are compiled in, in the order of their names.
+struct ProviderFile {
+  std::string_view name;
+  std::string_view text;
+};
+std::span<const ProviderFile> builtin_providers();
+
+}  // namespace semel::webhook

@@ -1,0 +1,236 @@
+// Every error message of the configuration, at its line and column.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/rules.h"
+
+namespace semel::config {
+namespace {
+
+using test::issues;
+using test::least;
+
+struct Case {
+  std::string_view lines;  // behind the seven of `least`
+  std::vector<std::string> errors;
+};
+
+std::vector<std::string> errors_behind_least(std::string_view lines) {
+  return issues(std::string(least) + std::string(lines), reading::Severity::error);
+}
+
+void expect_errors(const std::vector<Case>& cases) {
+  for (const Case& each : cases) EXPECT_EQ(errors_behind_least(each.lines), each.errors) << each.lines;
+}
+
+// What every case starts from has no errors of its own.
+TEST(ConfigErrors, AreNoneInTheLeastFile) {
+  EXPECT_EQ(errors_behind_least(""), std::vector<std::string>{});
+}
+
+// TOML that cannot be read is reported where reading stopped.
+TEST(ConfigErrors, NameSyntaxErrorsWithTheirPlace) {
+  const auto unclosed = errors_behind_least("[server]\nlisten = \"127.0.0.1:1\n");
+  ASSERT_EQ(unclosed.size(), 1U);
+  EXPECT_TRUE(unclosed.front().starts_with("f:9:22: error: ")) << unclosed.front();
+  const auto twice = errors_behind_least("[server]\nthreads = 1\nthreads = 2\n");
+  ASSERT_EQ(twice.size(), 1U);
+  EXPECT_TRUE(twice.front().starts_with("f:10:")) << twice.front();
+  EXPECT_EQ(errors_behind_least("x" + std::string(40, '.') + "\n"),
+            std::vector<std::string>{"f:8:34: error: tables are nested too deeply"});
+}
+
+// Unknown keys and tables are errors, with the name that was probably meant.
+TEST(ConfigErrors, NameUnknownKeys) {
+  expect_errors({
+      {"[server]\nlissten = 1", {"f:9:1: error: server has no key `lissten` (did you mean \"listen\"?)"}},
+      {"[server]\n  colour = 1", {"f:9:3: error: server has no key `colour`"}},
+      {"[serverr]\n", {"f:8:2: error: the file has no key `serverr` (did you mean \"server\"?)"}},
+      {"[server.tls]\ncert = 'c'\nkey = 'k'\nca = 'a'", {"f:11:1: error: server.tls has no key `ca`"}},
+      {"[reply]\nreplay_header = 'X'",
+       {"f:9:1: error: reply has no key `replay_header` (did you mean \"replayed_header\"?)"}},
+      {"[[route]]\npath = '/w'\nupstream = 'app'\nonunknown = 'hold'",
+       {"f:11:1: error: route has no key `onunknown` (did you mean \"on_unknown\"?)"}},
+  });
+}
+
+// A value of the wrong type says what it is and what it should be.
+TEST(ConfigErrors, NameWrongTypes) {
+  expect_errors({
+      {"[server]\nlisten = 8080", {"f:9:10: error: listen must be a string, not a whole number"}},
+      {"[server]\nthreads = 1.5", {"f:9:11: error: threads must be a whole number, not a number with a fraction"}},
+      {"[server]\ntls = true", {"f:9:7: error: server.tls must be a table, not true or false"}},
+      {"[log]\nrequests = \"yes\"", {"f:9:12: error: requests must be true or false, not a string"}},
+      {"[store]\nurl = 2020-01-01", {"f:9:7: error: url must be a string, not a date or time"}},
+      {"[store]\nencryption_keys = 'k'", {"f:9:19: error: encryption_keys must be a list, not a string"}},
+      {"[limits]\nbody_bytes = true", {"f:9:14: error: body_bytes must be a string, not true or false"}},
+      {"[[limits]]\n", {"f:8:1: error: limits must be a table, not a list"}},
+      {"[[route]]\npath = '/w'\nupstream = 'app'\nmethods = 'POST'",
+       {"f:11:11: error: methods must be a list, not a string"}},
+      {"[[route]]\npath = '/w'\nupstream = 'app'\nmethods = [1]",
+       {"f:11:12: error: methods must be a string, not a whole number"}},
+      {"[[route]]\npath = '/w'\nupstream = 'app'\nkeep = 'all'", {"f:11:8: error: keep must be a table, not a string"}},
+      {"[webhook]\npath = '/w'", {"f:8:1: error: webhook is a list of tables (did you mean \"[[webhook]]\"?)"}},
+  });
+  EXPECT_EQ(issues("upstream = 1\nroute = [1]\n", reading::Severity::error),
+            (std::vector<std::string>{"f:1:1: error: there is neither a [[route]] nor a [[webhook]], so every request "
+                                      "would be refused (404)",
+                                      "f:1:12: error: upstream must be a table, not a whole number",
+                                      "f:2:10: error: route must be a table, not a whole number"}));
+}
+
+// [server], [admin], [log], [reply]
+TEST(ConfigErrors, NameBadServerValues) {
+  expect_errors({
+      {"[server]\nlisten = \"host:99999\"",
+       {"f:9:16: error: listen: \"99999\" is not a port; write a number from 0 to 65535"}},
+      {"[server]\nlisten = \"::1:80\"",
+       {"f:9:11: error: listen: an IPv6 address stands in brackets (did you mean \"[::1]:80\"?)"}},
+      {"[server]\nthreads = 2000", {"f:9:11: error: threads must be from 0 to 1024"}},
+      {"[server]\npublic_url = \"https://h?x\"",
+       {"f:9:24: error: public_url: a URL here has no user, query, fragment, white space or backslash"}},
+      {"[server]\nhosts = [\"a b\", \"https://h\", \"*\"]",
+       {"f:9:11: error: hosts: \"a b\" is neither a name, `*.` and a name, nor an address",
+        "f:9:18: error: hosts: a host is no URL (did you mean \"h\"?)",
+        "f:9:31: error: hosts: \"*\" is neither a name, `*.` and a name, nor an address"}},
+      {"[server]\nname = \"a b\"", {"f:9:9: error: name: must be a name of letters, digits and - . _ ~"}},
+      {"[server]\nforwarded = 'add'", {"f:9:14: error: forwarded: \"add\" is none of \"append\", \"replace\""}},
+      {"[server]\ntls = { key = '' }",
+       {"f:9:7: error: server.tls needs `cert`", "f:9:16: error: key: is empty; name a file"}},
+      {"[server]\ntls = { cert = 'c', key = 'k', client_ca = 'a', client_cert = 'maybe' }",
+       {"f:9:64: error: client_cert: \"maybe\" is none of \"required\", \"optional\""}},
+      {"[[route]]\npath = '/w'\nupstream = 'app'\nscope = '{client_cert:subject}'",
+       {"f:8:1: error: {client_cert:subject} needs server.tls with client_ca"}},
+      {"[admin]\nlisten = '0.0.0.0:1'",
+       {"f:9:10: error: admin.listen can be reached from outside, so admin.token is needed: whoever gets in can "
+        "resolve "
+        "keys"}},
+      {"[admin]\nlisten = '127.0.0.1:8080'", {"f:9:10: error: server.listen and admin.listen are the same address"}},
+      {"[server]\nlisten = '127.0.0.1:9080'", {"f:9:10: error: server.listen and admin.listen are the same address"}},
+      {"[log]\nlevel = 'inof'",
+       {"f:9:10: error: level: \"inof\" is none of \"error\", \"warning\", \"info\", \"debug\" (did you mean "
+        "\"info\"?)"}},
+      {"[reply]\nproblem_base = 'a b'", {"f:9:18: error: problem_base: is not part of a URI"}},
+      {"[reply]\nproblem_base = 'problems/'",
+       {"f:9:17: error: problem_base: must begin as a URI does, such as \"urn:\" or \"https:\""}},
+      {"[reply]\nreplayed_header = 'A B'", {"f:9:20: error: replayed_header: is not the name of a field"}},
+      {"[reply]\nreplayed_header = 'connection'",
+       {"f:9:20: error: replayed_header: is a field with a meaning of its own in HTTP"}},
+      {"[reply]\ndocs_url = 'docs'",
+       {"f:9:13: error: docs_url: must be a URL that begins with https:// or http://, or empty"}},
+  });
+}
+
+// Secrets that cannot be had are reported where they are named; nothing of them is shown.
+TEST(ConfigErrors, NameSecretsThatCannotBeHad) {
+  expect_errors({
+      {"[admin]\ntoken = \"env:NO_SUCH\"", {"f:9:9: error: token: the environment has no variable \"NO_SUCH\""}},
+      {"[admin]\ntoken = \"file:/no/such\"", {"f:9:9: error: token: cannot read \"/no/such\": no such file"}},
+      {"[admin]\ntoken = \"\"", {"f:9:9: error: token is empty"}},
+      {"[admin]\ntoken = 5", {"f:9:9: error: token must be a string, not a whole number"}},
+      {"[store]\nencryption_keys = ['env:TOKEN']",
+       {"f:9:19: error: each of encryption_keys is 64 hexadecimal digits (32 bytes), as from `openssl rand -hex 32`"}},
+  });
+}
+
+// [store] and [limits]
+TEST(ConfigErrors, NameBadStoresAndLimits) {
+  expect_errors({
+      {"[store]\nurl = 'postgre://u:hunter2@h/d'",
+       {"f:9:7: error: url must begin with embedded:, memory:, postgres://, redis:// or redis+cluster:// (did you mean "
+        "\"postgres://\"?)"}},
+      {"[store]\nurl = 'embeded:./x'",
+       {"f:9:7: error: url must begin with embedded:, memory:, postgres://, redis:// or redis+cluster:// (did you mean "
+        "\"embedded:\"?)"}},
+      {"[store]\nurl = 'embedded:'", {"f:9:7: error: url names no folder behind embedded:"}},
+      {"[store]\nurl = 'redis://'", {"f:9:7: error: url names no server behind its //"}},
+      {"[store]\nurl = 'memory:x'", {"f:9:7: error: nothing follows memory:"}},
+      {"[store]\nurl = []", {"f:9:7: error: url is an empty list"}},
+      {"[store]\nurl = ['postgres://a', 'redis://b']", {"f:9:24: error: all addresses of a store are of one kind"}},
+      {"[store]\nurl = ['redis://a', 'redis://b']",
+       {"f:9:7: error: only a PostgreSQL store has several addresses (shards)"}},
+      {"[limits]\nheader_bytes = 10", {"f:9:16: error: header_bytes: must be from 1KiB to 16MiB"}},
+      {"[limits]\nclaims_per_scope = '5'",
+       {"f:9:21: error: claims_per_scope: \"5\" is not a rate; write a whole number and /s, /m or /h, such as "
+        "\"200/s\""}},
+      {"[limits]\nwaiters = -1", {"f:9:11: error: waiters must be from 0 to 1000000"}},
+      {"[limits]\nbody_bytes = -1", {"f:9:14: error: body_bytes: must be from 0 to 1GiB"}},
+      {"[limits]\nbody_bytes = '1MB'",
+       {"f:9:15: error: body_bytes: \"1MB\" is not a size; write a number of bytes, or one with B, KiB, MiB or GiB, "
+        "such as "
+        "\"1MiB\" (did you mean \"1MiB\"?)"}},
+      {"[limits]\nidle_timeout = 60",
+       {"f:9:16: error: idle_timeout needs a unit: ms, s, m, h or d (did you mean \"60s\"?)"}},
+      {"[limits]\nidle_timeout = '2d'", {"f:9:17: error: idle_timeout: must be from 1ms to 1d"}},
+      {"[limits]\nheader_line_bytes = '65KiB'", {"f:9:21: error: header_line_bytes is over header_bytes"}},
+  });
+}
+
+// [upstream.NAME]
+TEST(ConfigErrors, NameBadUpstreams) {
+  expect_errors({
+      {"[upstream.b]\n", {"f:8:1: error: upstream.* needs `url`"}},
+      {"[upstream.b]\nurl = 'https://h'\ncert = 'c.pem'",
+       {"f:10:8: error: cert and key go together: the certificate, and the key that it is for"}},
+      {"[upstream.b]\nurl = 'https://h'\nkey = 'k.pem'",
+       {"f:10:7: error: cert and key go together: the certificate, and the key that it is for"}},
+      {"[upstream.'b c']\nurl = 'http://h'",
+       {"f:8:11: error: the name of an upstream is 1 to 64 letters, digits, dots, - and _"}},
+      {"[upstream.b]\nurl = ['http://h', 'h:80']",
+       {"f:9:21: error: url: a URL begins with http:// or https:// (did you mean \"http://h:80\"?)"}},
+      {"[upstream.b]\nurl = 'http://h/base'",
+       {"f:9:7: error: url has a path; requests keep their own, so it cannot be added (did you mean \"http://h\"?)"}},
+      {"[upstream.b]\nurl = 'http://h'\ntimeout = '0s'", {"f:10:12: error: timeout: must be from 1ms to 1d"}},
+      {"[upstream.b]\nurl = 'http://h'\nconnect_timeout = '31s'",
+       {"f:10:19: error: connect_timeout is longer than timeout"}},
+      {"[upstream.b]\nurl = 'http://h'\nhost = 'me'",
+       {"f:10:9: error: host: \"me\" is none of \"client\", \"upstream\""}},
+      {"[upstream]\nurl = 'http://h'",
+       {"f:9:1: error: `url` stands in [upstream]; an upstream has a name of its own (did you mean "
+        "\"[upstream.app]\"?)"}},
+  });
+}
+
+// All of a file is checked, whatever else is wrong with it, and reported in its order.
+TEST(ConfigErrors, ComeAllAtOnceInTheOrderOfTheFile) {
+  const auto found = issues(
+      "[[route]]\n"
+      "path = \"v1\"\n"
+      "ttl = \"soon\"\n"
+      "upstream = \"ap\"\n"
+      "[server]\n"
+      "threads = \"many\"\n"
+      "colour = 1\n"
+      "[upstream.app]\n"
+      "url = \"nowhere\"\n",
+      reading::Severity::error);
+  EXPECT_EQ(
+      found,
+      (std::vector<std::string>{
+          "f:2:9: error: path: a path begins with a slash (did you mean \"/v1\"?)",
+          "f:3:8: error: ttl: \"soon\" is not a duration; write a whole number and ms, s, m, h or d, such as \"30s\"",
+          "f:4:12: error: there is no [upstream.ap] (did you mean \"app\"?)",
+          "f:6:11: error: threads must be a whole number, not a string", "f:7:1: error: server has no key `colour`",
+          "f:9:8: error: url: a URL begins with http:// or https:// (did you mean \"http://nowhere\"?)"}));
+}
+
+// What a file says is repeated without its control characters: messages go to terminals.
+TEST(ConfigErrors, RepeatNoControlCharacters) {
+  EXPECT_EQ(errors_behind_least("[log]\nlevel = \"a\\u001b[2J\""),
+            std::vector<std::string>{
+                "f:9:9: error: level: \"a\\x1b[2J\" is none of \"error\", \"warning\", \"info\", \"debug\""});
+  EXPECT_EQ(errors_behind_least("[upstream.b]\nurl = 'http://h'\nca = \"a\\tb\""),
+            std::vector<std::string>{"f:10:6: error: ca: holds control characters"});
+}
+
+// A file that nobody wrote by hand is refused before it is read.
+TEST(ConfigErrors, IncludeAFileThatIsTooLarge) {
+  EXPECT_EQ(issues(std::string((4U << 20U) + 1, '\n'), reading::Severity::error),
+            std::vector<std::string>{"f:1:1: error: the file is over 4MiB"});
+}
+
+}  // namespace
+}  // namespace semel::config

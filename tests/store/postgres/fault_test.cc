@@ -1,0 +1,266 @@
+// What networks, operators and crashes do to a PostgreSQL store, and what must come of it.
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "store/postgres/fixture.h"
+#include "support/postgres_server.h"
+#include "support/relay.h"
+
+namespace semel::test {
+namespace {
+
+class PostgresFault : public PostgresTest {
+ protected:
+  // A call from a thread of its own, to be looked at while it waits.
+  std::future<Result<Claim>> claim_later(const Key& key, std::uint64_t owner) {
+    return std::async(std::launch::async, [this, key, owner] {
+      boost::asio::io_context context{1};
+      return run(context, store_->claim(key, fingerprint_of(1), terms_of(owner)));
+    });
+  }
+  static bool ready(const std::future<Result<Claim>>& future) {
+    return future.wait_for(Millis{0}) == std::future_status::ready;
+  }
+};
+
+// While the server is down claims are refused at once; when it is back they are granted, by the same store.
+TEST_F(PostgresFault, RefusesQuicklyWhileTheServerIsDownAndRecoversByItself) {
+  PostgresServer server;
+  open(server.fresh_database());
+  take(key_of(1), 1);
+  server.crash();
+
+  Time begun = clock_->now();
+  EXPECT_EQ(said(claim(key_of(2), 2)), "unavailable");
+  EXPECT_LT(since(begun), Millis{1'000});
+  begun = clock_->now();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(said(claim(key_of(2), 2)), "unavailable");
+  EXPECT_LT(since(begun), Millis{1'000});
+
+  server.start();
+  EXPECT_TRUE(soon([&] { return claim(key_of(2), 2).has_value(); }));
+  EXPECT_EQ(complete(key_of(1), take(key_of(1), 1)).has_value(), true);
+}
+
+// An outcome waits for a server that is being restarted: what it tells of has happened, and a quick refusal would lose
+// it.
+TEST_F(PostgresFault, OutcomeWaitsForTheServerToComeBack) {
+  PostgresServer server;
+  open(server.fresh_database());
+  const Fence fence = take(key_of(1), 1);
+  server.crash();
+  auto waiting = std::async(std::launch::async, [&] {
+    boost::asio::io_context context{1};
+    return run(context, store_->complete(key_of(1), fence, answer_of("kept")));
+  });
+  std::this_thread::sleep_for(Millis{700});
+  server.start();  // by this thread: a server ends with the thread that started it
+  EXPECT_EQ(said(waiting.get()), "ok");
+}
+
+// The connection is lost after the server has committed and before we hear of it, a hundred times: the row itself says
+// that the claim is ours, after it was written again, and there is no second attempt.
+TEST_F(PostgresFault, ClaimWhoseCommitWasNotHeardOfIsFoundByItsOwner) {
+  PostgresServer& server = PostgresServer::shared();
+  server.run("TRUNCATE semel.keys, semel.objects");
+  Relay relay(server.folder(), 7'001, (server.folder() / ".s.PGSQL.5432").string());
+  open(server.url() + "&port=7001", Millis{10'000}, 1);
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    const Key key = key_of(i);
+    ASSERT_TRUE(soon([&] { return claim(key_of(1'000'000 + i), i).has_value(); }));  // there is a connection
+    relay.deaf();
+    auto waiting = claim_later(key, i);
+    ASSERT_TRUE(
+        soon([&] { return server.run("SELECT count(*) FROM semel.keys WHERE owner = " + std::to_string(i)) == "2"; }));
+    ASSERT_FALSE(ready(waiting));
+    relay.cut();
+    Result<Claim> claimed = waiting.get();
+    // A new connection may take longer than claims are made to wait for one, on a busy machine. Then its owner asks
+    // again, as once() does.
+    const auto heard = [&] {
+      if (said(claimed) == "unavailable") claimed = claim(key, i);
+      return said(claimed) != "unavailable";
+    };
+    ASSERT_TRUE(soon(heard));
+    ASSERT_EQ(said(claimed), "ok");
+    ASSERT_TRUE(std::holds_alternative<Granted>(*claimed));
+    EXPECT_EQ(std::get<Granted>(*claimed).fence, (Fence{.number = 1, .owner = i}));
+  }
+  EXPECT_EQ(server.run("SELECT count(*) FROM semel.keys WHERE fence = 1"), "200");
+  EXPECT_EQ(server.run("SELECT count(*) FROM semel.keys WHERE touched > 0"), "100");
+}
+
+// The same for a completion: repeating it keeps the first response and says that it is there.
+TEST_F(PostgresFault, CompletionWhoseCommitWasNotHeardOfIsRepeated) {
+  PostgresServer& server = PostgresServer::shared();
+  server.run("TRUNCATE semel.keys, semel.objects");
+  Relay relay(server.folder(), 7'002, (server.folder() / ".s.PGSQL.5432").string());
+  open(server.url() + "&port=7002", Millis{10'000}, 1);
+  const Fence fence = take(key_of(1), 1);
+  relay.deaf();
+  auto waiting = std::async(std::launch::async, [&] {
+    boost::asio::io_context context{1};
+    return run(context, store_->complete(key_of(1), fence, answer_of("kept")));
+  });
+  ASSERT_TRUE(soon([&] { return server.run("SELECT count(*) FROM semel.keys WHERE state = 'done'") == "1"; }));
+  relay.cut();
+  EXPECT_EQ(said(waiting.get()), "ok");
+  EXPECT_EQ(server.run("SELECT touched FROM semel.keys"), "1");
+}
+
+// A network that swallows every answer: the call ends in its time, and nobody is told that it failed for good.
+TEST_F(PostgresFault, CallEndsInItsTimeWhenNoAnswerComes) {
+  PostgresServer& server = PostgresServer::shared();
+  server.run("TRUNCATE semel.keys, semel.objects");
+  Relay relay(server.folder(), 7'003, (server.folder() / ".s.PGSQL.5432").string());
+  open(server.url() + "&port=7003", Millis{400}, 2);
+  take(key_of(1), 1);
+  relay.deaf();
+  const Time begun = clock_->now();
+  EXPECT_EQ(said(claim(key_of(2), 2)), "unavailable");
+  EXPECT_LT(since(begun), Millis{1'500});
+  relay.pass();
+  EXPECT_TRUE(soon([&] { return claim(key_of(2), 2).has_value(); }));
+  EXPECT_EQ(std::get<Granted>(*claim(key_of(2), 2)).fence.number, 1U);
+}
+
+class PostgresSync : public PostgresFault {
+ protected:
+  static std::string waiting_for_standby() {
+    return "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+  }
+  // Commits wait for a standby that is not there; `alone` lets them go on without.
+  void wait_for_standby() { configure("ghost"); }
+  void alone() { configure(""); }
+  void configure(const std::string& standbys) {
+    server_.run("ALTER SYSTEM SET synchronous_standby_names = '" + standbys + "'");
+    server_.run("SELECT pg_reload_conf()");
+    ASSERT_TRUE(soon([&] { return server_.run("SHOW synchronous_standby_names") == standbys; }));
+    std::this_thread::sleep_for(Millis{200});  // the checkpointer, which tells the others, has heard of it too
+  }
+
+  PostgresServer server_;
+};
+
+// An operator cancels the wait for a standby, time and again: PostgreSQL then calls it a success and only warns. Nobody
+// is told so before the claim has been written again and the standby has that.
+TEST_F(PostgresSync, CancelledWaitIsNotTakenForADurableCommit) {
+  open(server_.fresh_database(), Millis{20'000}, 1);
+  take(key_of(1), 1);
+  wait_for_standby();
+  auto waiting = claim_later(key_of(2), 2);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(soon([&] { return server_.run(waiting_for_standby()) == "1"; }));
+    server_.run("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    ASSERT_FALSE(ready(waiting));
+  }
+  ASSERT_TRUE(soon([&] { return server_.run(waiting_for_standby()) == "1"; }));
+  ASSERT_FALSE(ready(waiting));
+  alone();
+  const Result<Claim> claimed = waiting.get();
+  ASSERT_EQ(said(claimed), "ok");
+  EXPECT_EQ(std::get<Granted>(*claimed).fence, (Fence{.number = 1, .owner = 2}));
+}
+
+// The standby never answers: callers get an error in their time and no cancel is sent, so the row stays invisible and
+// blocks the key; a repetition does not run beside it. When the standby is back, the claim is the owner's.
+TEST_F(PostgresSync, StandbyThatNeverAnswersGrantsNothing) {
+  open(server_.fresh_database(), Millis{500}, 2);
+  take(key_of(1), 1);
+  wait_for_standby();
+  EXPECT_EQ(said(claim(key_of(2), 2)), "unavailable");
+  const Time begun = clock_->now();
+  EXPECT_EQ(said(claim(key_of(2), 3)), "unavailable");
+  EXPECT_LT(since(begun), Millis{1'500});
+  EXPECT_NE(server_.run(waiting_for_standby()), "0");
+  alone();
+  ASSERT_TRUE(soon([&] { return claim(key_of(2), 2).has_value(); }));
+  const Result<Claim> mine = claim(key_of(2), 2);
+  ASSERT_EQ(said(mine), "ok");
+  EXPECT_TRUE(std::holds_alternative<Granted>(*mine));
+}
+
+// A standby that hangs for long does not use up the server's connections, and when it is back all is well.
+TEST_F(PostgresSync, StandbyThatHangsDoesNotUseUpConnections) {
+  open(server_.fresh_database(), Millis{200}, 2);
+  wait_for_standby();
+  for (std::uint64_t i = 0; i < 40; ++i) EXPECT_EQ(said(claim(key_of(i), i + 1)), "unavailable");
+  const std::string connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'semel'";
+  EXPECT_LE(std::stoi(server_.run(connections)), 8);
+  alone();
+  ASSERT_TRUE(soon([&] { return claim(key_of(100), 100).has_value(); }));
+  for (std::uint64_t i = 0; i < 40; ++i) EXPECT_EQ(take(key_of(i), i + 1).number, 1U);
+  EXPECT_LE(std::stoi(server_.run(connections)), 3);
+}
+
+// A replica is refused when the store is opened, and when the primary becomes one; as a primary it is used again.
+TEST_F(PostgresFault, ReplicaIsRefused) {
+  PostgresServer server;
+  const std::string url = server.fresh_database();
+  open(url);
+  take(key_of(1), 1);
+  const auto standby = server.folder() / "data" / "standby.signal";
+  server.crash();
+  std::ofstream(standby).close();
+  server.start();
+  EXPECT_FALSE(try_open(url));
+  EXPECT_EQ(said(claim(key_of(1), 2)), "unavailable") << "a replica answers nothing, not even what is held";
+  server.crash();
+  std::filesystem::remove(standby);
+  server.start();
+  EXPECT_TRUE(soon([&] { return claim(key_of(2), 2).has_value(); }));
+}
+
+// After a failover the server that was primary before comes back under the same address: its timeline gives it away,
+// and nothing that it says is believed.
+TEST_F(PostgresFault, FormerPrimaryIsRefused) {
+  PostgresServer server;
+  const std::string url = server.fresh_database();
+  const auto data = server.folder() / "data";
+  const auto before = server.folder() / "before";
+  server.crash();
+  run_unprivileged({"cp", "-a", data.string(), before.string()}, "/dev/null");
+  std::ofstream(data / "standby.signal").close();
+  server.start();
+  server.run("SELECT pg_promote()");
+
+  open(url);
+  take(key_of(1), 1);
+  server.crash();
+  std::filesystem::rename(data, server.folder() / "after");
+  std::filesystem::rename(before, data);
+  server.start();
+  for (int i = 0; i < 5; ++i) {
+    const Result<Claim> claimed = claim(key_of(1), 2);
+    ASSERT_EQ(said(claimed), "unavailable") << "the former primary does not know of the claim";
+    std::this_thread::sleep_for(Millis{100});
+  }
+  EXPECT_TRUE(soon([&] { return claim(key_of(1), 2).error().detail.find("former primary") != std::string::npos; }));
+}
+
+// The address leads to another database all of a sudden, which has none of the keys: refused.
+TEST_F(PostgresFault, AnotherDatabaseIsRefused) {
+  PostgresServer server;
+  open(server.fresh_database());
+  take(key_of(1), 1);
+  server.run("UPDATE semel.shards SET shard = gen_random_uuid()", "test_1");
+  server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel'", "test_1");
+  Result<Claim> claimed;
+  EXPECT_TRUE(soon([&] {
+    claimed = claim(key_of(2), 2);
+    return !claimed && claimed.error().detail.find("another database") != std::string::npos;
+  })) << (claimed ? "claimed" : claimed.error().detail);
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,158 @@
+// What names an event, and what is compared beside its name.
+#include "webhook/event.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "webhook/deliveries.h"
+#include "webhook/fetched_keys.h"
+
+namespace semel::webhook {
+namespace {
+
+using test::builtin;
+using test::Recorded;
+using test::recorded_deliveries;
+using test::Sent;
+
+Provider provider(std::string_view event) {
+  const std::string text =
+      "[[signature]]\nfrom = '{header:S}'\nsigns = '{body}'\n[event]\n" + std::string(event) + "\n";
+  auto loaded = parse_provider(text, "own", "own.toml");
+  if (!loaded) ADD_FAILURE() << reading::to_text(loaded.error().front());
+  return loaded ? std::move(loaded->provider) : Provider{};
+}
+
+enum class IdIs { unauthenticated, authenticated };
+
+policy::Identified identified(const Provider& rules, Sent request, IdIs id = IdIs::authenticated) {
+  return identify_event(rules, {.space = "webhook:/h", .key_from = nullptr}, id == IdIs::authenticated, request.view());
+}
+policy::Identity identity(const Provider& rules, const Sent& request, IdIs id = IdIs::authenticated) {
+  return std::get<policy::Identity>(identified(rules, request, id));
+}
+
+// Every provider that is compiled in can name the events that it sends.
+TEST(Events, HaveAKeyAtEveryProvider) {
+  std::set<std::string> named;
+  for (Recorded& each : recorded_deliveries()) {
+    const Provider rules = builtin(each.provider);
+    Sent request = each.request;
+    const bool batch = rules.event.items.has_value();
+    if (batch) request.body = request.body.substr(request.body.find('[') + 1);
+    if (batch) request.body.resize(request.body.rfind(']'));
+    const policy::Identified found = identified(rules, request);
+    if (rules.event.deduplicate ? std::holds_alternative<policy::Identity>(found)
+                                : std::holds_alternative<policy::Keyless>(found)) {
+      named.insert(each.provider);
+    }
+  }
+  for (const ProviderFile& file : builtin_providers()) {
+    const bool elsewhere = fetches_keys(builtin(file.name).schemes.front().algorithm);  // fetched_keys_test.cc
+    EXPECT_TRUE(named.contains(std::string(file.name)) || elsewhere) << file.name;
+  }
+}
+
+// The first id that is there is the key; the one behind it is for deliveries that lack the first.
+TEST(Events, TakeTheFirstIdThatIsThere) {
+  const Provider rules = provider("id = ['{header:Id}', '{json:/id}']");
+  const Sent both{.fields = {{"Id", "a"}}, .body = R"({"id":"b"})"};
+  const Sent second{.fields = {}, .body = R"({"id":"b"})"};
+  EXPECT_EQ(identity(rules, both).key_text, "a");
+  EXPECT_EQ(identity(rules, second).key_text, "b");
+  EXPECT_EQ(std::get<policy::Refusal>(identified(rules, Sent{.body = "{}"})).problem.type, ProblemType::key_missing);
+}
+
+// An id that is there twice is refused, and not passed over for the next one.
+TEST(Events, RefuseAnAmbiguousId) {
+  const Provider rules = provider("id = ['{header:Id}', '{json:/id}']");
+  const Sent twice{.fields = {{"Id", "a"}, {"Id", "b"}}, .body = R"({"id":"b"})"};
+  EXPECT_EQ(std::get<policy::Refusal>(identified(rules, twice)).problem.type, ProblemType::key_invalid);
+}
+
+// Several parts make one key, and cannot be shifted from one part into the next.
+TEST(Events, KeepThePartsOfAnIdApart) {
+  const Provider rules = provider("id = '{json:/a}:{json:/b}'");
+  const policy::Identity one = identity(rules, Sent{.body = R"({"a":"x:y","b":"z"})"});
+  const policy::Identity other = identity(rules, Sent{.body = R"({"a":"x","b":"y:z"})"});
+  EXPECT_NE(one.key, other.key);
+  EXPECT_EQ(one.key, identity(rules, Sent{.body = R"({"b":"z", "a":"x:y", "attempt":2})"}).key);
+}
+
+// A long id, or one that is not ASCII, is a key all the same.
+TEST(Events, TakeAnyIdAsAKey) {
+  const Provider rules = provider("id = '{json:/id}'");
+  const policy::Identity one = identity(rules, Sent{.body = "{\"id\":\"" + std::string(5'000, 'a') + "\"}"});
+  const policy::Identity other = identity(rules, Sent{.body = "{\"id\":\"" + std::string(5'001, 'a') + "\"}"});
+  EXPECT_NE(one.key, other.key);
+  EXPECT_NE(identity(rules, Sent{.body = R"({"id":"é"})"}).key, one.key);
+}
+
+// Under an id that is signed, any body is the same event; under one that is not, another body is another request.
+TEST(Events, CompareTheBodyWhereTheIdIsNotSigned) {
+  const Provider rules = provider("id = '{header:Id}'");
+  const Sent first{.fields = {{"Id", "a"}}, .body = R"({"attempt":1})"};
+  const Sent second{.fields = {{"Id", "a"}}, .body = R"({"attempt":2})"};
+  EXPECT_EQ(identity(rules, first).fingerprint, identity(rules, second).fingerprint);
+  EXPECT_NE(identity(rules, first, IdIs::unauthenticated).fingerprint,
+            identity(rules, second, IdIs::unauthenticated).fingerprint);
+  EXPECT_EQ(identity(rules, first, IdIs::unauthenticated).key, identity(rules, second, IdIs::unauthenticated).key);
+  EXPECT_EQ(identity(rules, first, IdIs::unauthenticated).fingerprint,
+            identity(rules, first, IdIs::unauthenticated).fingerprint);
+}
+
+// What changes from attempt to attempt can be left out of the comparison.
+TEST(Events, LeaveOutWhatDiffersBetweenAttempts) {
+  const Provider rules = provider("id = '{json:/id}'\nignore = ['/attempt']");
+  const Sent first{.body = R"({"id":1,"attempt":1,"amount":5})"};
+  const Sent second{.body = R"({"id":1,"attempt":2,"amount":5})"};
+  const Sent other{.body = R"({"id":1,"attempt":2,"amount":6})"};
+  const auto fingerprint_of = [&](const Sent& sent) {
+    return identity(rules, sent, IdIs::unauthenticated).fingerprint;
+  };
+  EXPECT_EQ(fingerprint_of(first), fingerprint_of(second));
+  EXPECT_NE(fingerprint_of(first), fingerprint_of(other));
+}
+
+// The endpoints of a pattern are as many endpoints as there are paths, and each webhook has keys of its own.
+TEST(Events, AreKeptApartByPathAndWebhook) {
+  const Provider rules = provider("id = '{json:/id}'");
+  Sent one{.target = "/h/a?x=1", .body = R"({"id":"1"})"};
+  Sent other{.target = "/h/b", .body = R"({"id":"1"})"};
+  EXPECT_NE(identity(rules, one).key, identity(rules, other).key);
+  EXPECT_EQ(identity(rules, one).key, identity(rules, Sent{.target = "/h/a", .body = R"({"id":"1"})"}).key);
+  const policy::Identified elsewhere =
+      identify_event(rules, {.space = "webhook:/i", .key_from = nullptr}, true, one.view());
+  EXPECT_NE(std::get<policy::Identity>(elsewhere).key, identity(rules, one).key);
+}
+
+// Where nothing names an event, every delivery is handed on; the endpoint may have a key of its own all the same.
+TEST(Events, WithoutAnIdAreNotDeduplicated) {
+  const Provider rules = provider("deduplicate = false");
+  Sent request{.body = R"({"item":"1"})"};
+  EXPECT_TRUE(std::holds_alternative<policy::Keyless>(identified(rules, request)));
+  const policy::Expression own = policy::expression("{json:/item}");
+  const policy::Identified keyed =
+      identify_event(rules, {.space = "webhook:/h", .key_from = &own}, true, request.view());
+  EXPECT_EQ(std::get<policy::Identity>(keyed).key_text, "1");
+}
+
+// The log is told the type and the object, as far as there are any.
+TEST(Events, AreDescribedForTheLog) {
+  const Provider rules = builtin("stripe");
+  Sent request{.body = R"({"id":"evt_1","type":"invoice.paid","data":{"object":{"id":"in_1"}}})"};
+  EXPECT_EQ(describe_event(rules, request.view()).type, "invoice.paid");
+  EXPECT_EQ(describe_event(rules, request.view()).object, "in_1");
+  Sent bare{.body = R"({"type":")" + std::string(101, 'x') + R"("})"};
+  EXPECT_EQ(describe_event(rules, bare.view()).type, "");
+  EXPECT_EQ(describe_event(rules, bare.view()).object, "");
+}
+
+}  // namespace
+}  // namespace semel::webhook
