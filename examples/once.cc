@@ -1,4 +1,4 @@
-// A charge that is asked for twice and made once: once() on the embedded store.
+// A charge that is requested twice and made once: once() on the embedded store.
 //
 // Run it again: the answer of the first run is still in the folder, and is replayed.
 #include <exception>
@@ -16,7 +16,7 @@
 
 namespace {
 
-// The action: what must not happen twice. `keep` says that it took effect and that its answer is to be remembered.
+// The action must not happen twice. `keep` says that it took effect and that its answer is to be remembered.
 semel::Task<semel::Outcome> charge(semel::Fence fence) {
   std::cout << "charging the card, attempt " << fence.number << "\n";
   const semel::Response response{
@@ -28,7 +28,7 @@ semel::Task<semel::Outcome> charge(semel::Fence fence) {
 semel::Task<semel::Answer> pay(semel::Once& once, semel::Key key) {
   const semel::Request request{.method = "POST", .target = "/payments", .body = R"({"amount": 10})"};
   const semel::Fingerprint fingerprint = semel::fingerprint(request, semel::BodyForm::json);
-  const semel::Policy policy;  // the key lives for a day; whoever asks while the action runs is told to come back
+  const semel::Policy policy;  // the key lives for a day; a caller that comes while the action runs is told to retry
   semel::Action action = charge;
   co_return co_await once.run(std::move(key), fingerprint, policy, std::move(action));
 }
@@ -49,7 +49,7 @@ int main(int count, char** arguments) {
   boost::asio::io_context context(1);
   const auto clock = semel::make_system_clock();
   const auto store = semel::open_embedded_store(*clock, {.path = count > 1 ? arguments[1] : "semel-data"});
-  // Who asks (the scope) is part of the key: another customer's "order-1234" is another key.
+  // The scope (here the customer) is part of the key: another customer's "order-1234" is another key.
   const auto key = semel::make_key("payments", "customer-7", "order-1234");
   if (!store || !key) {
     std::cerr << (store ? key.error() : store.error()).detail << "\n";

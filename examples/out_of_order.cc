@@ -1,5 +1,5 @@
 // An out-of-order guard: events of one object may arrive in any order and more than once; an older one never overwrites
-// what a newer one said.
+// a newer one.
 //
 //   example_out_of_order postgres:///shop          (libpqxx)
 #include <iostream>

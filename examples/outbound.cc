@@ -1,5 +1,4 @@
-// An outbound call with a derived key: the provider deduplicates, too, so even an outcome that we do not know is safe
-// to try again.
+// An outbound call with a derived key: the provider deduplicates, too, so even an unknown outcome is safe to try again.
 #include <iostream>
 #include <map>
 #include <random>
@@ -40,7 +39,7 @@ int main() {
   const auto key = semel::make_key("orders", "customer-7", "order-1234");
   if (!key) return 1;
 
-  // Retrying an unknown outcome is right here, and only here: the provider knows the key, whoever asks and how often.
+  // Retrying an unknown outcome is right here, and only here: the provider recognises the key, however often it comes.
   const semel::Policy policy{.on_unknown = semel::Policy::OnUnknown::retry};
   for (int attempt = 1; attempt <= 3; ++attempt) {
     const semel::Answer answer = once.run(*key, {}, policy, [&](semel::Fence) {

@@ -5,7 +5,7 @@
 // Kill it between steps or in the middle of one and start it again with the same key: it goes on after the last step
 // that has finished. Two things guard the money besides the key. The account's row is locked before its balance is
 // looked at, so two payouts cannot spend the same cent. And the payout is a state machine: each step moves it from one
-// named state to the next, and finds that it is in the state before, or fails.
+// named state to the next, and fails if it does not find the state before.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -64,7 +64,7 @@ void transfer(const Database& bank, const std::string& idempotency_key, const st
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds / 2));
 }
 
-// From one state to the next; whoever finds the payout in another state has a bug or a rival, and changes nothing.
+// From one state to the next. A caller that finds another state has a bug or a rival, and changes nothing.
 void advance(const Database& database, const std::string& key, const char* from, const char* to) {
   const std::string moved =
       database.ask("UPDATE payouts SET state = $3 WHERE key = $1 AND state = $2 RETURNING key", {key, from, to});
@@ -84,11 +84,11 @@ struct Payout {
 semel::Outcome pay_out(const Database& database, const Database& bank, const Payout& payout,
                        semel::Operation& operation) {
   const semel::SharedResponse reserved = operation.step("reserve", [&](semel::Fence) {
-    // The lock first, then the look: nobody else can spend what is seen here.
+    // First lock, then look: nobody else can spend the balance that is read here.
     database.ask("SELECT cents FROM accounts WHERE name = 'shop' FOR UPDATE");
     const std::string left = database.ask(
         "UPDATE accounts SET cents = cents - $1 WHERE name = 'shop' AND cents >= $1 RETURNING cents", {payout.cents});
-    if (left.empty()) return semel::Outcome::kept(said(402, "not enough money"));  // for good: a retry hears the same
+    if (left.empty()) return semel::Outcome::kept(said(402, "not enough money"));  // for good: a retry gets the same
     database.ask("INSERT INTO payouts VALUES ($1, $2, 'reserved')", {payout.key, payout.cents});
     database.ask("INSERT INTO ledger VALUES ($1, 'reserved')", {payout.key});
     return semel::Outcome::kept(said(200, "reserved"));

@@ -20,13 +20,13 @@ struct Message {
 
 enum class Ack { done, again };
 
-// What the queue is told. A message that failed, or that somebody else has right now, comes again later.
+// The acknowledgement for the queue. A message that failed, or that another consumer has right now, comes again later.
 Ack consume(semel::BlockingOnce& once, const Message& message, std::atomic<int>& sent) {
   const auto key = semel::make_key("mails", "", message.id);
   if (!key) return Ack::done;  // an id that cannot be a key: put it where people look at bad messages
   const semel::Fingerprint fingerprint =
       semel::fingerprint({.method = {}, .target = {}, .body = message.body}, semel::BodyForm::raw);
-  // Of a consumer that died nobody knows how far it came: the next one tries.
+  // If a consumer dies, nobody knows how far it came: the next one tries.
   const semel::Policy policy{.on_unknown = semel::Policy::OnUnknown::retry};
   const semel::Answer answer = once.run(*key, fingerprint, policy, [&](semel::Fence) {
     if (message.body == "poison") return semel::Outcome::kept({.status = 422, .fields = {}, .body = "cannot be read"});

@@ -13,7 +13,7 @@
 
 namespace {
 
-// One order is paid for once, under whatever key it comes. The constraint is the judge, not a SELECT before the INSERT.
+// One order is paid for once, whatever its key. The constraint decides, not a SELECT before the INSERT.
 semel::Outcome pay(pqxx::work& work, const std::string& order) {
   const pqxx::result paid = work.exec_params(
       "INSERT INTO order_payments (order_id) VALUES ($1) ON CONFLICT (order_id) DO NOTHING RETURNING id", order);

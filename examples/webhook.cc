@@ -3,7 +3,7 @@
 //   example_webhook semel-data 8080 whsec_…       then let Stripe (or `semel sign stripe … --send`) POST to /webhooks
 //
 // Stripe sends an event again when an answer was late or lost. A duplicate of an event that is being processed gets 409
-// and comes again; one that has been processed gets the first answer. GET /effects counts what was processed.
+// and comes again. One that has been processed gets the first answer. GET /effects counts the processed events.
 #include <atomic>
 #include <cstdlib>
 #include <iostream>

@@ -1,6 +1,6 @@
-// Boost.Beast servers: a Guard around a handler of theirs. Header-only: link semel::guard; Beast comes with Boost.
+// For Boost.Beast servers: puts a Guard around a handler. Header-only: link semel::guard; Beast comes with Boost.
 //
-//   semel::BeastRequest request = …;   // read whole
+//   semel::BeastRequest request = …;   // read it whole
 //   semel::BeastResponse reply = co_await semel::guarded(guard, once, request, peer, handler);   // write it
 #pragma once
 
@@ -26,7 +26,7 @@ namespace semel {
 using BeastRequest = boost::beast::http::request<boost::beast::http::string_body>;
 using BeastResponse = boost::beast::http::response<boost::beast::http::string_body>;
 
-// As Handler in guard.h. The request is the one that was given to guarded().
+// Like Handler in guard.h. The request is the one that was given to guarded().
 using BeastHandler = std::move_only_function<Task<BeastResponse>(const BeastRequest&, Fence)>;
 
 namespace beast_adapter {
@@ -80,14 +80,16 @@ inline Task<BeastResponse> run(Guard guard, Once* once, const BeastRequest* requ
 
 }  // namespace beast_adapter
 
-// The reply to `request`, framed and ready to be written. `ip` is the peer's, as text, for keys and scopes that name
-// it. The request, the guard's clock and `once` must stay until this has ended.
+// Returns the reply to `request`, framed and ready to be written. `ip` is the peer's address as text, for keys and
+// scopes that use {ip}. `request`, `once` and the clock of a webhook's verifier must outlive the call; the guard is
+// copied.
 inline Task<BeastResponse> guarded(const Guard& guard, Once& once, const BeastRequest& request, std::string ip,
                                    BeastHandler handler, Probe probe = {}) {
   return beast_adapter::run(guard, &once, &request, std::move(ip), std::move(handler), std::move(probe));
 }
 
-// The same for servers that block: `once` is BlockingOnce::run or once_in_transaction() in a lambda.
+// The same for servers that block. `once` is a lambda that calls BlockingOnce::run() or once_in_transaction(). The
+// handler runs on this thread.
 using BlockingBeastHandler = std::move_only_function<BeastResponse(const BeastRequest&, Fence)>;
 inline BeastResponse guarded(const Guard& guard, BlockingRunner once, const BeastRequest& request, std::string_view ip,
                              BlockingBeastHandler handler) {

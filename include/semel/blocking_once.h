@@ -1,10 +1,11 @@
-// once() for plain threads: blocking servers, job workers, queue consumers. No coroutine in sight.
+// once() for plain threads: blocking servers, job workers, queue consumers. No coroutines needed.
 //
 //   thread that calls run()   ── waits ──▶ runs the action ── waits ──▶ has the answer
 //   one thread of its own      claims, decides        renews the lease, completes or releases
 //
-// It is the code of once.h below, so the promises are the same. The action runs on the caller's thread and may block as
-// long as it likes: the lease is renewed meanwhile. No exception leaves run().
+// It uses the code of once.h, so the promises, the policies and the answers are the same. The action runs on the
+// caller's thread and may block as long as it likes, because the other thread renews the lease. No exception leaves
+// run().
 #pragma once
 
 #include <cstddef>
@@ -21,25 +22,27 @@
 
 namespace semel {
 
-// As Action and Probe in once.h, called on the thread that called run(). An exception that leaves one counts as
-// Verdict::unknown.
+// Like Action and Probe in once.h, but called on the thread that called run(). They may refer to local variables of
+// that thread: run() returns only when they have ended. An exception that leaves one counts as Verdict::unknown.
 using BlockingAction = std::move_only_function<Outcome(Fence)>;
 using BlockingProbe = std::move_only_function<Outcome()>;
 
 class BlockingOnce {
  public:
-  // As Once. Starts a thread; std::system_error if there is none to be had.
+  // Parameters and lifetimes are those of Once. Starts a thread; throws std::system_error if the system has none left.
   BlockingOnce(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max = 10'000,
                Endings* endings = nullptr);
-  ~BlockingOnce();  // as close()
+  ~BlockingOnce();  // calls close()
   BlockingOnce(const BlockingOnce&) = delete;
   BlockingOnce& operator=(const BlockingOnce&) = delete;
 
-  // May be called from any number of threads, and from within an action (for another key).
+  // Blocks until there is an answer. May be called from any number of threads, and from within an action (for another
+  // key).
   Answer run(Key key, Fingerprint fingerprint, Policy policy, BlockingAction action, BlockingProbe probe = {});
 
-  // From now on every call is refused with store_unavailable and runs nothing. Returns when those under way have ended
-  // and the store is used no more: destroy the store after this. Not to be called from within an action.
+  // From now on every new call is refused with store_unavailable and runs nothing. Returns when the calls under way
+  // have ended and the store is no longer used, so the store can be destroyed after this. May be called more than once.
+  // Must not be called from within an action: it would wait for itself.
   void close();
 
  private:

@@ -1,7 +1,8 @@
 // The one source of time.
 //
-// Nothing in Semel reads the system's clock or starts a timer except through a Clock that it was given, so a test can
-// put any hour of any year at any line. Stores on a server tell time by the server's clock instead, and say so.
+// Semel reads the system's clock and starts timers only through a Clock that it was given, so a test can set any time
+// at any line. Stores on a server tell time by the server's clock instead, and say so. Most programs call
+// make_system_clock() once and pass the result to everything.
 #pragma once
 
 #include <chrono>
@@ -15,18 +16,18 @@ namespace semel {
 using Millis = std::chrono::milliseconds;
 using Time = std::chrono::sys_time<Millis>;
 
+// now() and stopwatch() may be called from any thread. A Clock must outlive everything that it was given to.
 class Clock {
  public:
   virtual ~Clock() = default;
 
-  // The time now. Never goes back within a process, whatever happens to the machine's wall clock.
+  // Returns the time. It never goes back within a process, whatever happens to the machine's wall clock.
   [[nodiscard]] virtual Time now() const = 0;
 
-  // For measuring how long something took: as now(), but finer where the clock can tell. Only differences mean
-  // anything.
+  // For measuring how long something took: like now(), but finer if the clock can be. Only differences have a meaning.
   [[nodiscard]] virtual std::chrono::nanoseconds stopwatch() const { return now().time_since_epoch(); }
 
-  // Destroying an Alarm silences it. Destroy it on the executor that it rings on; then it never rings afterwards.
+  // Destroying an Alarm cancels it. If it is destroyed on the executor that it rings on, it never rings afterwards.
   class Alarm {
    public:
     virtual ~Alarm() = default;
@@ -36,8 +37,8 @@ class Clock {
   [[nodiscard]] virtual std::unique_ptr<Alarm> after(Executor executor, Millis delay, std::function<void()> ring) = 0;
 };
 
-// The machine's time: wall time when it was made, then as the boot clock goes. Stepping the wall clock while the
-// process runs moves no lease and no expiry.
+// The machine's time: it begins at the wall time of its creation and follows the boot clock. Stepping the wall clock
+// while the process runs moves no lease and no expiry.
 std::unique_ptr<Clock> make_system_clock();
 
 }  // namespace semel

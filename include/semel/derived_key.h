@@ -1,4 +1,4 @@
-// Keys for what an operation asks of others: e-mail, card and shipping providers that deduplicate too.
+// Keys for calls to other companies (e-mail, card and shipping providers) that deduplicate, too.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace semel {
 
-// A key for the call that `step` of the operation under `key` makes: 64 hexadecimal digits, the same for every attempt,
-// another one for every operation and every step. It tells nothing of the client's own key.
+// Returns a key for the call that `step` of the operation under `key` makes: 64 hexadecimal digits. It is the same for
+// every attempt, and differs for every operation and every step. It reveals nothing of the client's own key. Send it as
+// the Idempotency-Key of the other API.
 std::string derived_key(const Key& key, std::string_view step);
 
 }  // namespace semel

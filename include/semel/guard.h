@@ -3,8 +3,14 @@
 //   request ──▶ key, scope, fingerprint ──▶ once() ──▶ your handler ──▶ kept, released or unknown, by status ──▶ reply
 //
 // It knows no server: requests and responses are plain values. Thin adapters are in semel/beast.h and semel/httplib.h.
-// What a client sees (statuses, problem bodies, header fields) is what the gateway would have said, because it is the
-// same code: docs/guarantees.md has the table.
+// A client gets the same statuses, problem bodies and header fields as from the gateway, because the code is the same;
+// docs/guarantees.md has the table. Make a Guard once for each kind of endpoint:
+//
+//   semel::Guard::Rules rules;
+//   rules.scope = "{header:X-Account}";
+//   semel::Result<semel::Guard> guard = semel::Guard::make(rules);
+//   …
+//   semel::Response reply = guard->run(once, request, handler);   // in the server, for each request
 #pragma once
 
 #include <cstddef>
@@ -27,22 +33,22 @@
 
 namespace semel {
 
-// Answers the request. The status decides what becomes of the key, as it does behind the gateway: 2xx to 4xx are kept,
-// 409, 429, 500, 503 and their like let a retry run, 502 and 504 are unknown. A field `Semel-Outcome: store | release |
-// unknown` decides instead; the client does not see it. An exception means unknown. The fence is 0 where nothing is
-// guarded.
+// Answers the request. The status of the answer decides what happens to the key, as behind the gateway; the rule is in
+// docs/configuration.md ("What is kept"). A field `Semel-Outcome: store | release | unknown` decides instead; the
+// client does not see it. For a guarded request an exception means unknown, for any other a 500. The fence's number is
+// 0 if the request is not guarded.
 using Handler = std::move_only_function<Task<Response>(Fence)>;
 using BlockingHandler = std::move_only_function<Response(Fence)>;
 
-// Whatever runs an action once: BlockingOnce::run, or once_in_transaction() on a connection of yours.
+// A function that runs an action once: it calls BlockingOnce::run(), or once_in_transaction() on a connection of yours.
 using BlockingRunner = std::move_only_function<Answer(Key, Fingerprint, Policy, BlockingAction)>;
 
-// Copies share the rules. May be used by any number of threads.
+// Copies share the rules. Any number of threads may use one Guard.
 class Guard {
  public:
-  // As the members of a [[route]] in conf/semel.toml, which explains each.
+  // The members mean the same as those of a [[route]] in conf/semel.toml, which explains each.
   struct Rules {
-    std::vector<std::string> methods{"POST", "PATCH"};  // others go straight to the handler
+    std::vector<std::string> methods{"POST", "PATCH"};  // requests with others go straight to the handler
     KeyMode key = KeyMode::required;
     std::string key_from = "{header:Idempotency-Key}";
     std::string scope = "{header:Authorization}";
@@ -51,11 +57,12 @@ class Guard {
     std::vector<std::string> ignore = {};  // JSON Pointers
     Policy policy = {};
     std::vector<std::pair<std::string, Verdict>> keep = {};  // by status or class: {"404", Verdict::release}
-    std::vector<std::string> replay_fields = {};             // personal fields to be replayed all the same
-    std::size_t body_bytes_max = 1U << 20U;                  // of a request; over it: 413
-    std::size_t store_body_max = 1U << 20U;                  // of an answer; over it only status and Location are kept
-    // Requests are events of this provider: the signature is verified, the provider's file says what the key is, and
-    // methods, key, key_from, scope and fingerprint have no say. Only a success is kept, unless `keep` says otherwise.
+    std::vector<std::string> replay_fields = {};  // fields to replay that normally are not: Set-Cookie, Date …
+    std::size_t body_bytes_max = 1U << 20U;       // of a request; over it: 413
+    std::size_t store_body_max = 1U << 20U;       // of an answer; over it only status and Location are kept
+    // If set, requests are events of this provider: the signature is verified and the provider's file says what the key
+    // is. methods, key, key_from, scope and fingerprint are ignored. Only a success is kept, unless `keep` says
+    // otherwise.
     std::optional<WebhookVerifier> webhook = std::nullopt;
 
     std::string problem_base = "urn:semel:problem:";
@@ -63,10 +70,13 @@ class Guard {
     std::string docs_url = "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header";
   };
 
-  // Code::invalid: the rules hold something that cannot be read; the message says what.
+  // Code::invalid: a rule cannot be read (an expression, a JSON pointer, a status, the namespace); the message says
+  // which.
   static Result<Guard> make(const Rules& rules);
 
-  // The reply to the request; the handler has run at most once for all requests of its key. Nothing is thrown.
+  // Returns the reply to the request. The handler is called if the request is not guarded, or if its key is free;
+  // otherwise the reply is a replay or a problem. Nothing is thrown. The memory that `request` points to, and `once`,
+  // must outlive the call. `probe` is for Policy::OnUnknown::probe.
   Task<Response> run(Once& once, HttpRequest request, Handler handler, Probe probe = {}) const;
   Response run(BlockingOnce& once, HttpRequest request, BlockingHandler handler, BlockingProbe probe = {}) const;
   Response run(BlockingRunner once, HttpRequest request, BlockingHandler handler) const;

@@ -1,4 +1,4 @@
-// A request as an HTTP server hands it over: views into memory of the server's own, nothing decoded, nothing copied.
+// A request, as an HTTP server hands it over: views into the server's own memory. Nothing is decoded or copied.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@ struct FieldView {
   std::string_view value;
 };
 
-// What it points to must stay until whatever was given it has ended.
+// The memory that it points to must stay valid until the call that it was given to has ended.
 struct HttpRequest {
   std::string_view method;
   std::string_view target;            // path and query as received, without scheme or authority
-  std::span<const FieldView> fields;  // one for each line, in the order in which they came
+  std::span<const FieldView> fields;  // one for each line, in the order in which they arrived
   std::string_view body;
-  std::string_view ip;  // of the peer, as text; only for keys and scopes that name it
+  std::string_view ip;  // of the peer, as text; may be empty unless a key or scope uses {ip}
 };
 
-// Whether a request must bring a key. Without one where it is optional, the request is not guarded.
+// Whether a request must have a key. `required`: one without is refused. `optional`: one without is not guarded. `off`:
+// none is guarded.
 enum class KeyMode : std::uint8_t { required, optional, off };
 
 }  // namespace semel

@@ -1,4 +1,4 @@
-// cpp-httplib servers: a Guard around a handler of theirs. Header-only: link semel::guard and cpp-httplib.
+// For cpp-httplib servers: puts a Guard around a handler. Header-only: link semel::guard and cpp-httplib.
 //
 //   server.Post("/payments", semel::guarded(guard, once, [](const httplib::Request& request, httplib::Response& reply)
 //   {
@@ -26,7 +26,7 @@ namespace semel {
 
 namespace httplib_adapter {
 
-// What the library adds to a request by itself is not the client's.
+// Without the fields that cpp-httplib itself adds to a request: the client did not send them.
 inline std::vector<FieldView> fields_of(const httplib::Headers& headers) {
   std::vector<FieldView> views;
   for (const auto& [name, value] : headers) {
@@ -53,9 +53,9 @@ inline void write(Response from, httplib::Response& to) {
 
 }  // namespace httplib_adapter
 
-// To be given to Server::Post and its like. The handler fills in the reply as ever; a content provider is not for a
-// guarded handler, since what it would send cannot be kept. `Idempotency-Attempt` is set in the handler's copy of the
-// request's headers to the number of the attempt. `once` must outlive the server.
+// Returns a handler for Server::Post() and similar calls. `handler` fills in the reply as usual, except that it must
+// not use a content provider: what that would send cannot be kept. In the handler's copy of the request, the header
+// `Idempotency-Attempt` is the number of the attempt. The guard is copied; `once` must outlive the server.
 inline httplib::Server::Handler guarded(Guard guard, BlockingOnce& once, httplib::Server::Handler handler) {
   return [guard = std::move(guard), &once, handler = std::move(handler)](const httplib::Request& request,
                                                                          httplib::Response& reply) {

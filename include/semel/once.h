@@ -1,6 +1,24 @@
 // once(key, action): however often it is called, the action takes effect once and every caller gets the same answer.
 //
-// Everything else in Semel (the gateway, the claims API, the inbox) is this function with another action.
+// Everything else in Semel is this function with another action. In the gateway, the action is a request to an
+// upstream.
+//
+// You give four things: a Key (which operation), a Fingerprint (whether it is the same request), a Policy (what to do
+// with duplicates and failures) and the action. The key is claimed in a Store before the action runs, and the result is
+// durable before anybody gets it. Example, for a coroutine on an io_context (examples/once.cc is the whole program):
+//
+//   semel::Task<semel::Outcome> charge(semel::Fence fence);   // ends with: co_return semel::Outcome::kept(response);
+//
+//   const semel::Policy policy;                               // the defaults below
+//   semel::Action action = charge;
+//   semel::Answer answer = co_await once.run(key, fingerprint, policy, std::move(action));
+//   if (const auto* ran = std::get_if<semel::Ran>(&answer)) …            // the action ran now: ran->outcome.response
+//   else if (const auto* again = std::get_if<semel::Replayed>(&answer)) …  // it ran before: again->response
+//   else …                                                    // Refused: its problem says why, and what to do next
+//
+// Errors are values: a store that does not answer is a Refused. An exception from the action or the probe is caught and
+// counts as an unknown outcome. Programs without coroutines use semel/blocking_once.h. docs/guarantees.md has the
+// promises, their limits, and the words (claim, fence, lease, unknown) that are used here.
 #pragma once
 
 #include <cstddef>
@@ -22,83 +40,140 @@
 
 namespace semel {
 
+// What to do with duplicates and with failures. Two callers of one key should use the same policy: each call follows
+// the one that it was given.
 struct Policy {
+  // For a caller that comes while the action runs for another one. `conflict` refuses it with in-flight and says when
+  // to try again. `wait` lets it wait for that answer.
   enum class InFlight : std::uint8_t { conflict, wait };
+
+  // For a key whose outcome nobody knows: a process died, or an action ended with Verdict::unknown. `hold` refuses
+  // until the key expires. `retry` runs the action again, with the next fence; use it only if the action itself
+  // recognises repeats. `probe` first asks what became of the lost attempt (see Probe).
   enum class OnUnknown : std::uint8_t { hold, retry, probe };
 
+  // How long the key is remembered, counted from its claim. A running action is never cut off by it.
   Millis ttl{86'400'000};
-  Millis lease{30'000};  // renewed while the action runs; after a crash the key is unknown when this has passed
+
+  // How long a claim lives without being renewed. It is renewed three times per lease while the action runs, so the
+  // action may take longer. After a crash, the key is unknown when the lease has run out. A ttl or lease outside 1
+  // ms…span_max is Refused, and nothing runs.
+  Millis lease{30'000};
+
   InFlight in_flight = InFlight::conflict;
+
+  // With InFlight::wait: how long one call waits at most, counted from its beginning. Then it is refused with
+  // in-flight.
   Millis wait_max{10'000};
+
   OnUnknown on_unknown = OnUnknown::hold;
 };
 
-// How an action ended. `response` is for the caller who ran it; only Verdict::keep stores it.
+// How an action ended, and what that means for its key.
 enum class Verdict : std::uint8_t {
-  keep,     // it took effect, or failed for good: remember the response
-  release,  // it had no effect: let a retry run
-  unknown,  // it may have taken effect
+  keep,     // It took effect, or failed for good. Store the response; every later caller gets it until the key expires.
+  release,  // It had no effect. Free the key; the next caller runs the action, with the next fence.
+  unknown,  // It may have taken effect, and nobody can tell. Policy::on_unknown says what follows.
 };
 
+// The result of an action. If in doubt, say unknown: a wrong `release` is a double effect.
 struct Outcome {
   Verdict verdict = Verdict::unknown;
-  SharedResponse response;  // required for keep; without one, unknown answers with outcome-unknown
 
-  // What an action says most: it is done, or failed for good, and this is the answer from now on;
+  // For the caller whose action it was. Only Verdict::keep stores it; null then means an empty answer with status 204.
+  // With Verdict::unknown, null means that the caller is Refused with outcome-unknown.
+  SharedResponse response;
+
+  // It is done, or has failed for good, and this is the answer from now on.
   static Outcome kept(Response response) {
     return {.verdict = Verdict::keep, .response = std::make_shared<const Response>(std::move(response))};
   }
-  // it failed and changed nothing, this caller hears so, and a retry may run;
+  // It failed and changed nothing. This caller gets the response, and a retry runs.
   static Outcome released(Response response) {
     return {.verdict = Verdict::release, .response = std::make_shared<const Response>(std::move(response))};
   }
-  // it does not know.
+  // It does not know.
   static Outcome unknown() { return {}; }
 };
 
-// Runs at most once at a time per key. An exception that leaves it counts as Verdict::unknown.
+// The work that must not happen twice. It runs at most once at a time per key, on the executor of the coroutine that
+// called run(). The fence says which attempt this is: `number` is 1 for the first claim of a key and grows with each.
+// Pass the number on to systems that can compare it, so that they refuse an attempt that was overtaken.
+//
+// The action may take longer than the lease, because the claim is renewed meanwhile; but it must not block the thread,
+// or nothing can be renewed. An exception that leaves it counts as Verdict::unknown. It is called at most once per call
+// of run(), and destroyed with it.
 using Action = std::move_only_function<Task<Outcome>(Fence)>;
 
-// Asks what became of an attempt of unknown outcome: keep = it took effect, with this answer; release = it did not;
-// unknown = still cannot tell. Must itself have no effect: several callers may ask at once.
+// Asks what became of an attempt of unknown outcome. `keep`: it took effect, and this is its answer. `release`: it did
+// not take effect, and the action may run. `unknown`, or an exception: still cannot tell; the caller is refused with
+// outcome-unknown. It must have no effect itself: several callers may ask at once, and one call may ask more than once.
 using Probe = std::move_only_function<Task<Outcome>()>;
 
-// The action ran for this caller. Its outcome is durable.
+// The action ran for this caller. With Verdict::keep, the response is durable and will be replayed until `expires_at`.
+// With the other verdicts, the caller gets the response even if the store could not record the end; the key then
+// becomes unknown when its lease runs out.
 struct Ran {
   Outcome outcome;
-  Fence fence;
+  Fence fence;  // of this attempt
   Time expires_at;
 };
 
-// The answer of an earlier run.
+// The answer of an earlier run, byte for byte. Never null.
 struct Replayed {
   SharedResponse response;
-  Fence fence;
+  Fence fence;  // of the attempt that made it
   Time expires_at;
 };
 
-// Nothing ran for this caller, or what ran ended unknown. `retry_after` is zero when there is no point in waiting.
+// Nothing ran for this caller, or its action ran and ended unknown. In the second case the problem is outcome_unknown
+// with status 502; a later caller gets it with status 409. An action whose response could not be stored is such a case,
+// too: its response is withheld, because it could not be repeated.
 struct Refused {
   Problem problem;
-  Millis retry_after{0};
-  std::string detail;  // of the store's error, for the log
+  Millis retry_after{0};  // how long to wait before the next try; zero if there is no point in waiting
+  std::string detail;     // the store's error, for the log and not for the caller; often empty
 };
 
-// Superseded: nothing ran, and nothing is to run, because a newer event of the same object has completed.
+// Superseded, only for a call with an `order`: nothing ran, and nothing needs to run, because a newer event of the same
+// object has completed.
 using Answer = std::variant<Ran, Replayed, Refused, Superseded>;
 
-// May be called from any number of io_contexts. Outlives the calls that it runs.
+// Runs actions once, on one store.
+//
+// Threads: run() may be called from any number of io_contexts, each of which one thread runs (see semel/async.h). A
+// call stays on the io_context that it began on. Callers that wait for a key of this process cost no thread and do not
+// poll.
+//
+// Lifetimes: a Once owns nothing that it is given. The store, the clock and the Once itself must outlive every call of
+// run(): destroy them only when all calls have ended.
 class Once {
  public:
-  // `seed` makes the owners of claims; give every process another one. `endings`, if there are any, wake those who wait
-  // for a key that runs in another process; destroy the store before this.
+  // `seed` makes the random owners of claims. Give every process another one (std::random_device), or one process could
+  // take the claims of another for its own.
+  //
+  // `waiters_max` limits the calls that wait at the same time (InFlight::wait). One more is refused with in-flight.
+  //
+  // `endings` wakes callers that wait for a key that runs in another process; null if the store has none. Such callers
+  // also look again every second, since a message may be lost. With null, they look again only when the other's lease
+  // may have run out. If it is given, destroy the store before this Once, because the store calls back into it.
   Once(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max = 10'000, Endings* endings = nullptr);
   ~Once();
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
 
-  // Cancelling the coroutine reaches the action only; the claim is ended properly all the same.
-  // With `order` the key is an event of an object, and runs in its turn (see semel/store.h).
+  // Claims `key` and runs `action`, or answers from what is known of the key. Unless the key is free, a call with
+  // another fingerprint is refused with key-reused, whatever the key's state.
+  //
+  // If the store does not answer, the claim is tried up to three times and its end up to five times. A repeated claim
+  // carries the same owner, so a claim whose answer was lost is found again. If the claim cannot be made, the call is
+  // refused with store-unavailable, and the action does not run.
+  //
+  // `probe` is used only with OnUnknown::probe; if it is empty there, an unknown key is refused with outcome-unknown.
+  // With `order` the key is an event of an object and runs in its turn (see semel/store.h).
+  //
+  // Cancelling the coroutine reaches only the action, and only while it runs. The claim is ended properly all the same:
+  // as the action says, or as unknown if it throws.
   Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe = {},
                    SharedOrder order = nullptr);
 

@@ -1,8 +1,8 @@
-// libpqxx: one transaction with your own writes, as semel/postgres_transaction.h, on a pqxx::connection of yours.
+// For libpqxx: one transaction with your own writes, like semel/postgres_transaction.h, on a pqxx::connection of yours.
 //
 // Header-only: link semel::postgres and libpqxx. An action gets the pqxx::work that the claim was made in, writes
-// through it, and must neither commit nor abort it. Exceptions of libpqxx that leave the action roll back, like any
-// other.
+// through it, and must neither commit nor abort it. An exception that leaves the action rolls back, whether it is
+// libpqxx's or another.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 
 namespace semel {
 
-// A transaction of libpqxx, as TransactionClaim wants it.
+// A transaction of libpqxx as a SqlSession. The transaction must outlive it.
 class PqxxSession : public SqlSession {
  public:
   explicit PqxxSession(pqxx::transaction_base& transaction) : transaction_(transaction) {}
@@ -55,11 +55,11 @@ class PqxxSession : public SqlSession {
 
 using PqxxAction = std::move_only_function<Outcome(pqxx::work&, Fence)>;
 
-// Begins, claims, calls `action`, completes and commits. Nothing is thrown.
+// Begins, claims, calls `action`, completes and commits. The connection must be in no transaction. Nothing is thrown.
 inline Answer once_in_transaction(pqxx::connection& connection, const Key& key, const Fingerprint& fingerprint,
                                   const Policy& policy, PqxxAction action) {
   Refused refused{.problem = Problem::of(ProblemType::store_unavailable), .retry_after = Millis{1'000}, .detail = {}};
-  Ran undone;  // what became of an action that has been rolled back: nothing
+  Ran undone;  // the answer after a rollback, if the action gives none
   undone.outcome =
       Outcome::released({.status = 500, .fields = {}, .body = "The operation failed and changed nothing."});
   bool acting = false;

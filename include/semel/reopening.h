@@ -1,6 +1,6 @@
-// What an operator may do to a key that no request can: let an ended one run again.
+// Lets an operator do what no request can: make a key that has ended run again.
 //
-// A store offers this beside its calls, as it does Endings.
+// A store offers this beside its calls, like Endings.
 #pragma once
 
 #include <semel/async.h>
@@ -13,8 +13,8 @@ class Reopening {
   virtual ~Reopening() = default;
 
   // Frees a key that is done or of unknown outcome, as if it had been released: its next request runs, with the next
-  // fence. Durable when it returns. False: there was nothing to free, because the key is free already, or is running.
-  // Whoever calls this says that the effect may happen again.
+  // fence. Durable when it returns. False if there was nothing to free, because the key is free already, or is running.
+  // By calling this you accept that the effect may happen again.
   virtual Async<bool> reopen(Key key) = 0;
 };
 

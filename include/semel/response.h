@@ -1,4 +1,4 @@
-// What an action answered, in the form in which it is kept and replayed.
+// The answer of an action, in the form in which it is kept and replayed.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,11 @@ struct Field {
   friend bool operator==(const Field&, const Field&) = default;
 };
 
-// A tombstone (`body_kept` false) is a response whose body was too large to keep: it blocks a second run, and a replay
-// says that the body is gone.
+// If `body_kept` is false, the body was too large to keep and is empty here (a tombstone). The record still blocks a
+// second run, and a replay says that the body is gone.
+//
+// Header fields are kept in their order; a name may occur more than once. Framing fields (Content-Length,
+// Transfer-Encoding) do not belong here: the server writes them.
 struct Response {
   std::uint16_t status = 200;
   std::vector<Field> fields;
@@ -26,7 +29,7 @@ struct Response {
   friend bool operator==(const Response&, const Response&) = default;
 };
 
-// Immutable once made, so that a store, a cache and several sockets may share one.
+// Never changes once it is made, so a store, a cache and several connections on several threads may share one.
 using SharedResponse = std::shared_ptr<const Response>;
 
 }  // namespace semel

@@ -1,8 +1,12 @@
 // Expected failures are values.
 //
-// Every operation that can fail returns Result<T>; dropping one is a compile error. Absence (no such key, nothing to
-// sweep) is not an error. A broken invariant is neither: it stops the process (see src/core/check.h). No exception
-// crosses a public function of this library.
+// Every operation that can fail returns Result<T>, which holds a T or an Error. It is std::expected; ignoring one is a
+// compiler warning, in this project an error. Absence (no such key, nothing to sweep) is not an error. A broken
+// invariant is not an error either: it stops the process with a message. No exception leaves a public function of this
+// library, unless its comment says so.
+//
+//   const semel::Result<semel::Key> key = semel::make_key("payments", customer, id);
+//   if (!key) return complain(key.error().detail);
 #pragma once
 
 #include <cstdint>
@@ -12,16 +16,16 @@
 
 namespace semel {
 
-// What a caller can do about a failure; `detail` says in words what happened and what to do, and never holds a key, a
-// body or a secret.
+// The kind of a failure, by what a caller can do about it.
 enum class Code : std::uint8_t {
-  invalid,      // the input is wrong; repeating the call cannot help
-  fenced,       // the claim meant by this fence is over: another holder, a lapsed lease, or it has ended
+  invalid,      // the input is wrong; repeating the call does not help
+  fenced,       // the claim of this fence is over: it has ended, its lease ran out, or another has the key
   unavailable,  // the store cannot answer now, and the call may or may not have been applied
   full,         // no room (disk, quota); nothing was applied
-  corrupt,      // what is stored cannot be trusted; it is neither replayed nor run again
+  corrupt,      // the stored record cannot be trusted; it is neither replayed nor run again
 };
 
+// `detail` says in words what happened and what to do. It never holds a key, a body or a secret.
 struct Error {
   Code code = Code::invalid;
   std::string detail;
@@ -35,6 +39,7 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   using std::expected<T, Error>::expected;
 };
 
+// Makes an Error to return: `return fail(Code::invalid, "…");`
 inline std::unexpected<Error> fail(Code code, std::string detail) {
   return std::unexpected<Error>(Error{.code = code, .detail = std::move(detail)});
 }

@@ -6,13 +6,13 @@
 //    │   release        │  │
 //    └──────────────────┘  └── lease lapsed, or complete(unknown) ──▶ unknown ──ttl──▶ free
 //
-// A store holds no policy: it never picks a status code (see src/core/decision.h), and compares fingerprints only where
-// that has to be part of the atomic step: another request never takes over a claim of unknown outcome. It tells time by
-// its own clock (the server's, where there is one), so callers pass durations and a gateway with a wrong clock cannot
-// steal a lease. All members may be called concurrently, from any number of io_contexts.
+// A store holds no policy: it never picks a status code (see src/core/decision.h). It compares fingerprints only where
+// the atomic step needs it: another request never takes over a claim of unknown outcome. It tells time by its own clock
+// (the server's, if there is one), so callers pass durations, and a gateway with a wrong clock cannot steal a lease.
+// All members may be called concurrently, from any number of io_contexts.
 //
-// Claims may be ordered: keys that are events of one object run one at a time, and none that is older than one that has
-// completed. That is part of the same atomic step (docs/adr/0011-order.md).
+// Claims may be ordered: events of one object run one at a time, and none runs that is older than a completed one. The
+// same atomic step decides this (docs/adr/0011-order.md).
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@
 
 namespace semel {
 
-// Proves which claim on a key is meant. `number` grows by one with each claim of a key, from 1, and goes upstream.
-// `owner` is random per claim: a fence from before an expiry, a restart or a failed fsync cannot pass for a later one.
+// Identifies one claim on a key. `number` grows by one with each claim of a key, from 1, and goes upstream. `owner` is
+// random per claim, so a fence from before an expiry, a restart or a failed fsync cannot pass for a later one.
 struct Fence {
   std::uint64_t number = 0;
   std::uint64_t owner = 0;
@@ -44,14 +44,14 @@ struct Record {
     running = 1,   // claimed; the lease is alive
     done = 2,      // `response` is the answer
     unknown = 3,   // nobody can know whether the action took effect
-    released = 4,  // free again; kept so that the fence goes on growing
-    object = 5,    // not of a key but of an object whose events are ordered; never reported
+    released = 4,  // free again; the record stays so that the fence goes on growing
+    object = 5,    // the record of an object whose events are ordered, not of a key; never reported
   };
 
-  // What is remembered of an object. How far it has come follows from how the last claim ended, which its own record
-  // says: so whoever ends a claim need not know of the object.
+  // The record of an object names the event that was granted last. That event's own record says how it ended, and so
+  // how far the object has come. So the calls that end a claim need not know of the object.
   struct Progress {
-    std::string newest;  // stamp of the newest event that had completed when the last one was granted; empty: none had
+    std::string newest;  // stamp of the newest event that had completed when the last was granted; empty if none had
     std::string stamp;  // of the event that was granted last, or the newest of those that were granted together with it
     Digest event{};     // its id
     Fence fence;        // of that claim
@@ -65,25 +65,26 @@ struct Record {
   Fence fence;
   Fingerprint fingerprint;
   Time claimed_at;
-  Time lease_until;         // of a running claim; the claim lapses at this very millisecond
-  Time expires_at;          // fixed by the claim; the record is absent from this very millisecond on
+  Time lease_until;         // of a running claim; the lease runs out at exactly this millisecond
+  Time expires_at;          // fixed by the claim; the record is absent from exactly this millisecond on
   SharedResponse response;  // set when done
-  // Set in the record of an object, in which the key and the times of claim and expiry have a meaning, too.
+  // Set only in the record of an object. Of its other members, only the key and the times of claim and expiry have a
+  // meaning.
   std::shared_ptr<const Progress> progress = nullptr;
 
   friend bool operator==(const Record& a, const Record& b);
 };
 
-// Of leases and ttls. Whatever is longer is a mistake, and added to a clock it might overflow.
+// The longest lease and ttl. A longer one is a mistake, and could overflow when it is added to a time.
 inline constexpr Millis span_max{3650 * 86'400'000LL};
 
 inline constexpr std::size_t stamp_bytes_max = 1'024;
 
 // Where an event stands among those of its object.
 struct Order {
-  Key object;         // no key of an event, and with the same home as the event's
-  std::string stamp;  // 1 to stamp_bytes_max bytes, compared as bytes: the higher is the newer (src/core/stamp.h)
-  // Of events that come and end together: the owner of the first of these claims. They do not wait for each other.
+  Key object;         // must not be the key of an event; its home must be that of the event's key
+  std::string stamp;  // 1 to stamp_bytes_max bytes, compared as bytes; the greater is the newer (src/core/stamp.h)
+  // For events that come and end together: the owner of their first claim. They do not wait for each other.
   std::uint64_t company = 0;
 };
 using SharedOrder = std::shared_ptr<const Order>;
@@ -97,8 +98,8 @@ struct Terms {
   Millis lease{30'000};
   Millis ttl{86'400'000};
   Lapsed lapsed = Lapsed::stands;
-  std::uint64_t owner = 0;  // random, the caller's; a claim repeated with the same owner gets its own fence again
-  // With taken_over: only the attempt that this fence means may be replaced, because only that one was probed.
+  std::uint64_t owner = 0;  // random, by the caller; a repeated claim with the same owner gets its own fence again
+  // With taken_over: if set, only the attempt with this fence may be replaced, because only that one was probed.
   std::optional<Fence> only_over = std::nullopt;
   SharedOrder order = nullptr;
 };
@@ -108,14 +109,15 @@ struct Granted {
   Time expires_at;
 };
 
-// Who holds the key. A running record whose lease has lapsed is reported as unknown. `released` is never reported.
+// The record that holds the key. A running record whose lease has run out is reported as unknown. `released` is never
+// reported.
 struct Held {
   Record record;
-  Millis lease_left{0};  // of a running record, more than zero
+  Millis lease_left{0};  // of a running record: more than zero
 };
 
-// The key is free, but an event of the same object that is newer than this one has completed: this one has no meaning
-// any more. Nothing was claimed.
+// The key is free, but a newer event of the same object has completed, so this one no longer matters. Nothing was
+// claimed.
 struct Superseded {};
 
 // The key is free, but another event of the same object is running. Nothing was claimed.
@@ -129,19 +131,20 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Takes `key` on `terms` if it is free; otherwise returns what holds it. An ordered claim must also be its turn: no
-  // other event of the object runs (one whose lease has lapsed does not), and none that is strictly newer has
-  // completed. One atomic step: of any number of concurrent callers, exactly one is Granted. Durable when it returns.
+  // Takes `key` on `terms` if it is free; otherwise returns what holds it. An ordered claim must also be its object's
+  // turn: no other event of the object runs (an event whose lease has run out does not count), and no strictly newer
+  // one has completed. This is one atomic step: of any number of concurrent callers, exactly one is Granted. Durable
+  // when it returns.
   // Code::unavailable: the claim may have been made; repeat it with the same owner to find out.
   // Code::full: there is no room, nothing was claimed. Code::corrupt: the record cannot be read; the key stays blocked.
-  // Code::invalid: lease or ttl is not from 1 ms to span_max, or the stamp has no sensible length; nothing was claimed.
+  // Code::invalid: lease or ttl outside 1 ms…span_max, or a stamp outside 1…stamp_bytes_max bytes; nothing was claimed.
   virtual Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) = 0;
 
-  // Lets the claim live for `lease` from now. Code::fenced: it is over. Code::invalid: as above.
+  // Extends the claim to `lease` from now. Code::fenced: the claim is over. Code::invalid: as above.
   virtual Async<void> renew(Key key, Fence fence, Millis lease) = 0;
 
-  // Ends the claim with a response to replay or, given none, as unknown. Durable when it returns. Repeating a call that
-  // succeeded succeeds; the first response stays.
+  // Ends the claim with a response to replay, or as unknown if `response` is null. Durable when it returns. Repeating a
+  // call that succeeded succeeds; the first response stays.
   // Code::fenced: the claim is over, and this call changed nothing.
   virtual Async<void> complete(Key key, Fence fence, SharedResponse response) = 0;
 
@@ -149,8 +152,8 @@ class Store {
   // Code::fenced: as above; an unknown outcome is never released.
   virtual Async<void> release(Key key, Fence fence) = 0;
 
-  // Deletes at most `limit` expired records and returns how many; costs what has expired, not what is stored. A running
-  // claim whose lease is alive is never deleted.
+  // Deletes at most `limit` expired records and returns how many it deleted. The cost depends on what has expired, not
+  // on what is stored. A running claim whose lease is alive is never deleted.
   virtual Async<std::size_t> sweep(std::size_t limit) = 0;
 };
 

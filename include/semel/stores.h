@@ -16,43 +16,44 @@
 
 namespace semel {
 
-// `memory:` The reference: what every other store must behave like. Forgets everything when it is destroyed; for tests.
+// `memory:` The reference, for tests: every other store must behave like this one. Forgets everything when destroyed.
 std::unique_ptr<Store> make_memory_store(Clock& clock);
 
 struct EmbeddedOptions {
   std::filesystem::path path;
   std::uint64_t free_bytes_min = 64U << 20U;  // below this much free disk space no claim is granted (Code::full)
   std::size_t cache_bytes = 64U << 20U;       // of blocks read from disk
-  // Told of every commit that reached the disk: how many records it wrote, and how long it took. Called on the store's
-  // own thread, which everybody waits for: it must be quick, and must not throw.
+  // Called for every commit that reached the disk, with the number of records that it wrote and its duration. It is
+  // called on the store's own thread, for which every caller waits: it must be quick and must not throw.
   std::function<void(std::size_t writes, std::chrono::nanoseconds took)> on_commit = {};
 };
 
-// `embedded:PATH` RocksDB in a folder that one process owns. Every answer is on disk before it is given.
+// `embedded:PATH` RocksDB in a folder that one process owns. Every answer is on disk before it is given. `clock` must
+// outlive the store.
 //
 // Destroy it before the io_contexts whose coroutines use it; calls that are under way then end with Code::unavailable.
-// After a failed write or sync the store stops: every later call ends with Code::unavailable until it is opened again,
-// because what the disk then holds can only be learnt by reading it back.
-// Code::unavailable: the folder cannot be used (another process owns it, permissions). Code::corrupt: it holds damage
-// that must not be papered over; the message names it. Nothing is deleted or repaired silently. Code::invalid: it was
-// made by a gateway with encryption keys, which nobody else can read.
+// After a failed write or sync the store stops: every later call ends with Code::unavailable until the store is opened
+// again, because only reading it back can tell what the disk holds.
+// Code::unavailable: the folder cannot be used (another process owns it, permissions). Code::corrupt: it is damaged;
+// the message says how. Nothing is deleted or repaired silently. Code::invalid: it was made by a gateway with
+// encryption keys, and nobody else can read it.
 Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options);
 
 struct PostgresOptions {
-  std::vector<std::string> urls;  // as libpq takes them; several are shards
-  Millis time_max{5'000};         // after which a call that has no answer ends with Code::unavailable
+  std::vector<std::string> urls;  // as libpq accepts them; several are shards
+  Millis time_max{5'000};         // a call without an answer for this long ends with Code::unavailable
   std::size_t connections = 2;    // to each server; more make batches smaller
-  // Told of every commit that was answered: how many calls it was for, and how long that took from here. As of the
-  // embedded store; with several servers it is called on several threads.
+  // Called for every commit that was answered, with the number of its calls and the time that it took, as seen from
+  // here. As for the embedded store; with several servers it is called on several threads.
   std::function<void(std::size_t calls, std::chrono::nanoseconds took)> on_commit = {};
 };
 
-// `postgres://…` A PostgreSQL server that any number of processes share; also by way of PgBouncer in transaction mode.
-// In the library semel::postgres, which needs libpq. The database must have been prepared (see semel/postgres.h).
+// `postgres://…` A PostgreSQL server that any number of processes share; also through PgBouncer in transaction mode. In
+// the library semel::postgres, which needs libpq. The database must have been prepared (see semel/postgres.h).
 //
-// Tells time by the server's clock. `clock` only measures how long an answer takes.
-// While the server cannot be reached, claims end with Code::unavailable at once, and outcomes wait for it until their
-// time is up; nothing has to be restarted when it is back. Destroy it as the embedded store.
+// Tells time by the server's clock. `clock` only measures how long an answer takes. While the server cannot be reached,
+// claims end with Code::unavailable at once, and the ends of claims wait for it up to `time_max`. When it is back,
+// nothing has to be restarted. Destroy it like the embedded store.
 // Code::unavailable: no server, a replica, or a schema that this version does not know; the message says which.
 // Code::invalid: the urls are not a set of shards, or gateways with encryption keys use the database.
 Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, const PostgresOptions& options);

@@ -1,4 +1,4 @@
-// The version of these headers. docs/api.md says what a change of each number may change.
+// The version of these headers. docs/api.md says what a change of each number means.
 #pragma once
 
 #define SEMEL_VERSION_MAJOR 0

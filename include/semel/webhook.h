@@ -1,7 +1,14 @@
-// Webhooks in your own server: whether a delivery comes from who it says, and which event it is.
+// Webhooks in your own server: whether a delivery is authentic, and which event it is.
 //
-// Providers are those of the gateway (`semel providers` lists them). The bytes must be those that arrived: verify
-// before anything parses the body. A provider's retries have the same key, so once() with it processes an event once.
+// The providers are those of the gateway (`semel providers` lists them). Verify the bytes exactly as they arrived,
+// before anything parses or changes the body. A provider's retries have the same key, so once() with that key processes
+// an event once:
+//
+//   const semel::Result<semel::WebhookVerifier::Event> event = verifier.verify(request);
+//   if (!event) return reply(401);
+//   const semel::Answer answer = once.run(event->key, event->fingerprint, policy, action);
+//
+// A Guard with `rules.webhook` does all of this, the handshakes and the replies included (semel/guard.h).
 #pragma once
 
 #include <memory>
@@ -23,25 +30,25 @@ namespace guard {
 class Endpoint;
 }
 
-// Made once for an endpoint; the clock must outlive it. Copies share what they know; any number of threads may use one.
+// Make one for each endpoint. The clock must outlive it. Copies share their data; any number of threads may use one.
 class WebhookVerifier {
  public:
   struct Event {
     Key key;  // in the namespace "webhook:" + provider; the scope is the path
     Fingerprint fingerprint;
-    std::string type;    // empty where the provider does not say
-    std::string object;  // what it is about; likewise
+    std::string type;    // empty if the provider does not say
+    std::string object;  // the object that the event is about; empty likewise
   };
 
   struct Options {
-    std::string public_url = {};                     // what the provider calls us; some signatures cover it
-    std::string verify_token = {};                   // some handshakes ask for one
-    std::optional<Millis> tolerance = std::nullopt;  // of the signature's age; nothing: as the provider says
+    std::string public_url = {};                     // the URL that the provider calls; some signatures cover it
+    std::string verify_token = {};                   // some handshakes need one
+    std::optional<Millis> tolerance = std::nullopt;  // of the signature's age; nullopt: as the provider says
   };
 
   // Any of the secrets may match: give the new one and the old one while you rotate.
-  // Code::invalid: no such provider, no secret, one that is not written as the provider's are, a public_url that is
-  // missing, or a provider whose keys have to be fetched (those are for the gateway).
+  // Code::invalid: there is no such provider, no secret, or a secret that does not have the provider's form; or a
+  // public_url is needed; or the provider's keys have to be fetched, which only the gateway does.
   static Result<WebhookVerifier> make(std::string_view provider, const std::vector<std::string>& secrets, Clock& clock,
                                       const Options& options);
   static Result<WebhookVerifier> make(std::string_view provider, const std::vector<std::string>& secrets,
@@ -49,7 +56,8 @@ class WebhookVerifier {
     return make(provider, secrets, clock, Options());
   }
 
-  // Code::invalid: not authentic (missing, malformed, stale or mismatch, in that word), or an event without an id.
+  // Returns the event, if the delivery is authentic. Stores nothing: a repeated delivery is authentic again.
+  // Code::invalid: not authentic (the detail says missing, malformed, stale or mismatch), or the event has no id.
   [[nodiscard]] Result<Event> verify(const HttpRequest& request) const;
 
   // For Guard.
@@ -60,7 +68,7 @@ class WebhookVerifier {
   std::shared_ptr<const guard::Endpoint> endpoint_;
 };
 
-// Both in one call, for where a delivery now and then is all there is: reads the provider's file each time.
+// Both steps in one call, for programs that get few deliveries: it parses the provider's file each time.
 Result<WebhookVerifier::Event> verify(std::string_view provider, const std::vector<std::string>& secrets,
                                       const HttpRequest& request, Clock& clock);
 

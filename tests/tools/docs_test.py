@@ -72,8 +72,8 @@ def main(root):
             print(f"{path.relative_to(root)}:{text.count(chr(10), 0, offset) + 1}: {message}")
             failed = True
     readme = (root / "README.md").read_text(encoding="utf-8")
-    if "<!-- verbatim: examples/once.cc -->" not in readme:
-        print("README.md:1: does not quote examples/once.cc")
+    if "](examples/once.cc)" not in readme:
+        print("README.md:1: does not link to examples/once.cc")
         failed = True
     return 1 if failed else 0
 
