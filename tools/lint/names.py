@@ -16,7 +16,7 @@ from lint import scopes
 from lint.source import blank
 
 # What is named and stands nowhere in the tree, because it is somebody else's.
-OUTSIDE = {"Server::Post", "sched_attr"}
+OUTSIDE = {"Server::Post", "max_wal_size", "sched_attr"}
 # Markdown that tells of the past: its symbols may be gone.
 HISTORY = ("CHANGELOG.md",)
 # The lint and its tests name what need not exist.
