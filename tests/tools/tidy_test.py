@@ -285,6 +285,7 @@ PLANTED = {
     "an implementation": ("src/http/a.cc", "struct Session::Impl {\n  Impl();\n" + lines(13, "  int e;") + "};\n", 1, "Session::Impl has 13"),
     "a header in semel": ("src/store/a.h", header("semel", "int a();"), 3, "namespace semel in a header of semel::store"),
     "an alias in semel": ("src/store/a.h", header("semel", "using A = int;"), 3, "namespace semel in a header"),
+    "a type that a source adds to semel": ("src/store/a.cc", "namespace semel {\nint a;\nstruct A {};\n}\n", 3, "A adds to semel"),
     "a forward declaration in semel": ("src/store/a.h", header("semel", "class A;"), 3, "namespace semel in a header"),
     "the namespace of another folder": ("src/store/a.cc", "namespace semel::core {\nint a;\n}\n", 1, "namespaces follow"),
     "that of the folder above": ("src/store/embedded/a.h", header("semel::store", "int a();"), 3, "namespaces follow"),

@@ -26,8 +26,10 @@ def check(source):
 def check_source(source, own):
     told = []
     for scope, names, declared in opened(source):
-        above = not source.header and names and names == own[:len(names)]  # definitions of what a folder above declares
-        if names == own or above or not declared or names in told:
+        if not source.header and names and names != own and names == own[:len(names)]:
+            yield from check_above(source, scope, names, own)
+            continue
+        if names == own or not declared or names in told:
             continue
         told.append(names)
         if not names:
@@ -40,6 +42,15 @@ def check_source(source, own):
         elif names[0] != "semel" and not forward(declared):
             only = "only forward declarations and specialisations may stand there"
             yield source.line(scope.offset), f"namespace {'::'.join(names)}: {only}"
+
+
+def check_above(source, scope, names, own):
+    """A source may define what include/ or the folder above declares, but adds no type there."""
+    for statement in scope.statements:
+        if scope.name and statement.kind in ("type", "enum") and "::" not in statement.name:
+            if not (statement.scope and statement.scope.special):
+                message = f"adds to {'::'.join(names)}: put it into {'::'.join(own)} or an anonymous namespace"
+                yield source.line(statement.offset), f"{statement.name} {message}"
 
 
 def check_public(source):
