@@ -66,7 +66,7 @@ class Names:
 
     def _read(self, source):
         words = self._take(source.without_comments)
-        names = {name for path, _, _ in scopes.types(source.scopes) for name in path}
+        names = {name for path, _ in scopes.types(source.scopes) for name in path}
         for scope in source.scopes.walk():
             if scope.kind == "namespace" and scope.path()[0] == "semel":
                 names.update(filter(None, scope.path()))

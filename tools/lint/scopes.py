@@ -20,10 +20,10 @@ ALIAS = re.compile(r"^\s*using\s+(\w+)\s*(?:\[\[.*?\]\]\s*)?=\s*(.*)$|^\s*typede
 
 
 class Scope:
-    """The file, a namespace (anonymous: ""), a type (anonymous: "") or an `extern "C"`, with what stands in it."""
+    """The file, a namespace, a type, an enum or an `extern "C"`, with what stands in it. Anonymous ones are named ""."""
 
     def __init__(self, kind, name, offset, outer):
-        self.kind = kind  # "file", "namespace", "extern", or "class", "struct", "union"
+        self.kind = kind  # "file", "namespace", "extern", "enum", or "class", "struct", "union"
         self.name = name
         self.offset = offset
         self.outer = outer
@@ -60,6 +60,7 @@ class Statement:
 
 
 def scan(code):
+    """The outermost scope of a file."""
     scope = Scope("file", "", 0, None)
     top = scope
     head = parens = depth = 0  # where the statement begins; open parentheses in it; open braces of a body or a value
@@ -101,11 +102,7 @@ def opening(scope, code, head, at):
         name = re.sub(r"\s+|\binline\b", "", namespace[1]) if namespace else ""
         return enter(scope, "namespace" if namespace else "extern", name, start), None
     if kind:
-        name = re.sub(r"\s+", "", kind["name"] or "")
-        if kind["kind"].startswith("enum"):
-            add(scope, "enum", code, head, at, name=name)
-            return None, None
-        inner = enter(scope, kind["kind"], name, start)
+        inner = enter(scope, kind["kind"].split()[0], re.sub(r"\s+", "", kind["name"] or ""), start)
         inner.special = bool(kind["special"])
         return inner, None
     constructor = CONSTRUCTOR_HEAD.search(text)
@@ -117,7 +114,7 @@ def opening(scope, code, head, at):
 
 def enter(scope, kind, name, offset):
     inner = Scope(kind, name, offset, scope)
-    kind = kind if kind in ("namespace", "extern") else "type"
+    kind = kind if kind in ("namespace", "extern", "enum") else "type"
     scope.statements.append(Statement(kind, offset, "", scope.access, inner, name))
     return inner
 
@@ -150,16 +147,16 @@ def without_template(text):
 
 
 def types(top):
-    """(names, offset, is it an alias) of each type that is defined, by the types around it; namespaces do not count."""
+    """(names, offset) of each type that is defined: its name and those of the types around it, but of no namespace."""
     for scope in top.walk():
         if scope.is_type() and scope.name and not scope.special:
-            yield scope.path(), scope.offset, False
+            yield scope.path(), scope.offset
         for statement in scope.statements:
             outer = scope.path() if scope.is_type() else []
             if statement.kind == "enum" and statement.name:
-                yield [*outer, *statement.name.split("::")], statement.offset, False
+                yield [*outer, *statement.name.split("::")], statement.offset
             elif statement.kind == "plain" and not scope.is_type():
                 alias = ALIAS.match(without_template(statement.text))
                 # `using tcp = asio::ip::tcp` only drops the namespace, as `using asio::ip::tcp` does.
                 if alias and not (alias[1] and re.fullmatch(rf"(?:::)?(?:[a-z]\w*::)+{alias[1]}", alias[2].strip())):
-                    yield [alias[1] or alias[3]], statement.offset, True
+                    yield [alias[1] or alias[3]], statement.offset

@@ -13,7 +13,7 @@ def check_names(tree):
     namespaces = {name for source in tree.product() for scope in source.scopes.walk() if scope.kind == "namespace"
                   for name in scope.path()}
     for source in tree.product():
-        for names, offset, _ in scopes.types(source.scopes):
+        for names, offset in scopes.types(source.scopes):
             while len(names) > 1 and names[0] in namespaces:  # struct store::Committer::Impl
                 names = names[1:]
             places["::".join(names)].append((source.path, source.line(offset)))
