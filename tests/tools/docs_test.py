@@ -2,44 +2,43 @@
 """The documents say nothing that the tree contradicts: docs_test.py ROOT
 
 Checked in every Markdown file: quotes are verbatim (a fenced block below `<!-- verbatim: PATH -->` is that file, one below
-`<!-- part: PATH -->` stands in it), links
-lead somewhere, paths and tests named in backticks exist, and every `./dev` command is one.
+`<!-- part: PATH -->` stands in it), links lead somewhere, tests named in backticks exist, and every `./dev` command is one.
+Paths and symbols, in documents and in comments, are checked by the lint's own module (tools/lint/names.py).
+tests/tools/tidy_test.py plants what this must find.
 """
 import pathlib
 import re
 import sys
 
-PATH = re.compile(r"(?:\.ci|bench|cmake|conf|docs|examples|include|providers|src|tests|tools|web)/[\w./-]*")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+from lint import names  # noqa: E402
+from lint.source import Tree  # noqa: E402
+
 TEST = re.compile(r"[A-Z]\w*\.[A-Z]\w+")
 DEFINED = re.compile(r"\b(?:TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\s*\(\s*(\w+),\s*(\w+)")
 
 
-def documents(root):
-    folders = [root, root / "docs", root / "docs" / "adr"]
-    return sorted(path for folder in folders if folder.is_dir() for path in folder.glob("*.md"))
-
-
-def tests_of(root):
+def tests_of(tree):
     found = set()
-    for path in (root / "tests").rglob("*.cc"):
-        found |= {".".join(names) for names in DEFINED.findall(path.read_text(encoding="utf-8"))}
+    for path, source in tree.sources.items():
+        if path.startswith("tests/"):
+            found |= {".".join(parts) for parts in DEFINED.findall(source.text)}
     return found
 
 
-def commands_of(root):
-    return {"help", *re.findall(r"^\./dev (\w+)", (root / "dev").read_text(encoding="utf-8"), re.M)}
+def commands_of(tree):
+    return {"help", *re.findall(r"^\./dev (\w+)", tree.texts["dev"], re.M)}
 
 
-def check_quotes(root, text):
+def check_quotes(tree, text):
     for match in re.finditer(r"<!-- verbatim: (\S+) -->\n(?:```\w*\n(.*?)^```$)?", text, re.M | re.S):
-        source = root / match[1]
-        if not source.is_file():
+        if match[1] not in tree.texts:
             yield match.start(), f"quotes {match[1]}, which does not exist"
-        elif match[2] != source.read_text(encoding="utf-8"):
+        elif match[2] != tree.texts[match[1]]:
             yield match.start(), f"the quote differs from {match[1]}"
     for match in re.finditer(r"<!-- part: (\S+) -->\n(?:```\w*\n(.*?)^```$)?", text, re.M | re.S):
-        source = root / match[1]
-        if not source.is_file() or not match[2] or match[2] not in source.read_text(encoding="utf-8"):
+        if not match[2] or match[2] not in tree.texts.get(match[1], ""):
             yield match.start(), f"the quote does not stand in {match[1]}"
 
 
@@ -50,32 +49,32 @@ def check_links(folder, text):
             yield match.start(), f"the link {match[1]} leads nowhere"
 
 
-def check_names(root, text, tests, commands):
-    prose = re.sub(r"^```.*?^```", lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.M | re.S)
-    for match in re.finditer(r"`([^`\n]+)`", prose):
-        name = match[1]
-        if PATH.fullmatch(name) and not (root / name).exists():
-            yield match.start(), f"{name} does not exist"
-        if TEST.fullmatch(name) and name not in tests:
-            yield match.start(), f"there is no test {name}"
+def check_names(text, tests, commands):
+    for match in re.finditer(r"`([^`\n]+)`", names.prose_of(text)):
+        if TEST.fullmatch(match[1]) and match[1] not in tests:
+            yield match.start(), f"there is no test {match[1]}"
     for match in re.finditer(r"\./dev (\w+)", text):
         if match[1] not in commands:
             yield match.start(), f"./dev has no command {match[1]}"
 
 
+def findings(root):
+    tree = Tree(root)
+    tests, commands = tests_of(tree), commands_of(tree)
+    found = list(names.check(tree))
+    for path, text in tree.texts.items():
+        if path.endswith(".md"):
+            checks = (check_quotes(tree, text), check_links((root / path).parent, text), check_names(text, tests, commands))
+            found += [(path, text.count("\n", 0, at) + 1, message) for check in checks for at, message in check]
+    if not re.search(r"\]\(examples/once\.cc\)|<!-- (?:verbatim|part): examples/once\.cc -->", tree.texts["README.md"]):
+        found.append(("README.md", 1, "neither links to examples/once.cc nor quotes it"))
+    return [f"{path}:{line}: {message}" for path, line, message in sorted(found)]
+
+
 def main(root):
-    tests, commands, failed = tests_of(root), commands_of(root), False
-    for path in documents(root):
-        text = path.read_text(encoding="utf-8")
-        found = [*check_quotes(root, text), *check_links(path.parent, text), *check_names(root, text, tests, commands)]
-        for offset, message in sorted(found):
-            print(f"{path.relative_to(root)}:{text.count(chr(10), 0, offset) + 1}: {message}")
-            failed = True
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    if "](examples/once.cc)" not in readme:
-        print("README.md:1: does not link to examples/once.cc")
-        failed = True
-    return 1 if failed else 0
+    found = findings(root)
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
