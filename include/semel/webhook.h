@@ -27,7 +27,7 @@
 namespace semel {
 
 namespace guard {
-class Endpoint;
+class WebhookEndpoint;
 }
 
 // Make one for each endpoint. The clock must outlive it. Copies share their data; any number of threads may use one.
@@ -61,11 +61,11 @@ class WebhookVerifier {
   [[nodiscard]] Result<Event> verify(const HttpRequest& request) const;
 
   // For Guard.
-  explicit WebhookVerifier(std::shared_ptr<const guard::Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
-  [[nodiscard]] const guard::Endpoint& endpoint() const { return *endpoint_; }
+  explicit WebhookVerifier(std::shared_ptr<const guard::WebhookEndpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+  [[nodiscard]] const guard::WebhookEndpoint& endpoint() const { return *endpoint_; }
 
  private:
-  std::shared_ptr<const guard::Endpoint> endpoint_;
+  std::shared_ptr<const guard::WebhookEndpoint> endpoint_;
 };
 
 // Both steps in one call, for programs that get few deliveries: it parses the provider's file each time.

@@ -20,12 +20,6 @@
 namespace semel::core {
 namespace {
 
-using openssl::bytes;
-using openssl::CipherContext;
-using openssl::DigestContext;
-using openssl::Pkey;
-using openssl::QuietRefusal;
-
 constexpr std::size_t gcm_tag_bytes = 16;
 
 int size_of(std::string_view text) {
@@ -48,11 +42,10 @@ const EVP_MD* digest_of(HmacHash hash) {
 
 // `digest` is null where the algorithm brings its own.
 bool verify(EVP_PKEY* key, const EVP_MD* digest, std::string_view message, std::string_view signature) {
-  const openssl::DigestContext context(EVP_MD_CTX_new());
+  const DigestContext context(EVP_MD_CTX_new());
   check(context != nullptr, "OpenSSL has memory");
   return EVP_DigestVerifyInit(context.get(), nullptr, digest, nullptr, key) == 1 &&
-         EVP_DigestVerify(context.get(), openssl::bytes(signature), signature.size(), openssl::bytes(message),
-                          message.size()) == 1;
+         EVP_DigestVerify(context.get(), bytes(signature), signature.size(), bytes(message), message.size()) == 1;
 }
 
 bool is_p256(const EVP_PKEY* key) {
@@ -62,12 +55,12 @@ bool is_p256(const EVP_PKEY* key) {
 }
 
 // Starts sealing or opening and takes in what is authenticated only.
-openssl::CipherContext start_gcm(int sealing, const AesKey& key, const AesNonce& nonce, std::string_view context) {
-  openssl::CipherContext cipher(EVP_CIPHER_CTX_new());
+CipherContext start_gcm(int sealing, const AesKey& key, const AesNonce& nonce, std::string_view context) {
+  CipherContext cipher(EVP_CIPHER_CTX_new());
   int taken = 0;
   check(cipher != nullptr &&
             EVP_CipherInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, key.data(), nonce.data(), sealing) == 1 &&
-            EVP_CipherUpdate(cipher.get(), nullptr, &taken, openssl::bytes(context), size_of(context)) == 1,
+            EVP_CipherUpdate(cipher.get(), nullptr, &taken, bytes(context), size_of(context)) == 1,
         "AES-256-GCM starts");
   return cipher;
 }
@@ -79,8 +72,8 @@ std::string hmac(HmacHash hash, std::string_view key, std::string_view message) 
   unsigned int size = 0;
   const char no_key = '\0';  // OpenSSL reads a null key as "the one from before"
   const void* const key_bytes = key.empty() ? &no_key : key.data();
-  const unsigned char* const made = HMAC(digest_of(hash), key_bytes, size_of(key), openssl::bytes(message),
-                                         message.size(), openssl::bytes(tag), &size);
+  const unsigned char* const made =
+      HMAC(digest_of(hash), key_bytes, size_of(key), bytes(message), message.size(), bytes(tag), &size);
   check(made != nullptr, "OpenSSL makes an HMAC");
   tag.resize(size);
   return tag;
@@ -88,8 +81,7 @@ std::string hmac(HmacHash hash, std::string_view key, std::string_view message) 
 
 std::string sha1(std::string_view text) {
   std::string digest(20, '\0');
-  check(EVP_Digest(text.data(), text.size(), openssl::bytes(digest), nullptr, EVP_sha1(), nullptr) == 1,
-        "OpenSSL hashes");
+  check(EVP_Digest(text.data(), text.size(), bytes(digest), nullptr, EVP_sha1(), nullptr) == 1, "OpenSSL hashes");
   return digest;
 }
 
@@ -98,30 +90,28 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
 }
 
 bool verify_ed25519(std::string_view public_key, std::string_view message, std::string_view signature) {
-  const openssl::QuietRefusal quiet;
-  const openssl::Pkey key(
-      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, openssl::bytes(public_key), public_key.size()));
+  const QuietRefusal quiet;
+  const Pkey key(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes(public_key), public_key.size()));
   return key != nullptr && verify(key.get(), nullptr, message, signature);
 }
 
 bool verify_ecdsa_p256_sha256(std::string_view public_key, std::string_view message, std::string_view signature) {
-  const openssl::QuietRefusal quiet;
-  const unsigned char* rest = openssl::bytes(public_key);
-  const openssl::Pkey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(public_key.size())));
-  const bool whole = rest == openssl::bytes(public_key) + public_key.size();
+  const QuietRefusal quiet;
+  const unsigned char* rest = bytes(public_key);
+  const Pkey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(public_key.size())));
+  const bool whole = rest == bytes(public_key) + public_key.size();
   return key != nullptr && whole && is_p256(key.get()) && verify(key.get(), EVP_sha256(), message, signature);
 }
 
 std::string aes_256_gcm_seal(const AesKey& key, const AesNonce& nonce, std::string_view context,
                              std::string_view text) {
-  const openssl::CipherContext cipher = start_gcm(1, key, nonce, context);
+  const CipherContext cipher = start_gcm(1, key, nonce, context);
   std::string sealed(text.size() + gcm_tag_bytes, '\0');
   int written = 0;
   int rest = 0;
-  check(EVP_CipherUpdate(cipher.get(), openssl::bytes(sealed), &written, openssl::bytes(text), size_of(text)) == 1 &&
-            EVP_CipherFinal_ex(cipher.get(), openssl::bytes(sealed) + written, &rest) == 1 &&
-            EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, gcm_tag_bytes,
-                                openssl::bytes(sealed) + text.size()) == 1,
+  check(EVP_CipherUpdate(cipher.get(), bytes(sealed), &written, bytes(text), size_of(text)) == 1 &&
+            EVP_CipherFinal_ex(cipher.get(), bytes(sealed) + written, &rest) == 1 &&
+            EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, gcm_tag_bytes, bytes(sealed) + text.size()) == 1,
         "AES-256-GCM seals");
   return sealed;
 }
@@ -129,18 +119,17 @@ std::string aes_256_gcm_seal(const AesKey& key, const AesNonce& nonce, std::stri
 std::optional<std::string> aes_256_gcm_open(const AesKey& key, const AesNonce& nonce, std::string_view context,
                                             std::string_view sealed) {
   if (sealed.size() < gcm_tag_bytes) return std::nullopt;
-  const openssl::QuietRefusal quiet;
+  const QuietRefusal quiet;
   const std::string_view encrypted = sealed.substr(0, sealed.size() - gcm_tag_bytes);
   std::string tag(sealed.substr(encrypted.size()));
-  const openssl::CipherContext cipher = start_gcm(0, key, nonce, context);
+  const CipherContext cipher = start_gcm(0, key, nonce, context);
   std::string text(encrypted.size(), '\0');
   int written = 0;
   int rest = 0;
-  check(EVP_CipherUpdate(cipher.get(), openssl::bytes(text), &written, openssl::bytes(encrypted), size_of(encrypted)) ==
-                1 &&
+  check(EVP_CipherUpdate(cipher.get(), bytes(text), &written, bytes(encrypted), size_of(encrypted)) == 1 &&
             EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_SET_TAG, gcm_tag_bytes, tag.data()) == 1,
         "AES-256-GCM reads");
-  if (EVP_CipherFinal_ex(cipher.get(), openssl::bytes(text) + written, &rest) != 1) return std::nullopt;
+  if (EVP_CipherFinal_ex(cipher.get(), bytes(text) + written, &rest) != 1) return std::nullopt;
   return text;
 }
 

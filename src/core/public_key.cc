@@ -24,24 +24,16 @@
 namespace semel::core {
 namespace {
 
-using openssl::bytes;
-using openssl::Certificate;
-using openssl::DigestContext;
-using openssl::Memory;
-using openssl::Pkey;
-using openssl::QuietRefusal;
-
 constexpr int rsa_bits_min = 2048;
 constexpr std::size_t key_bytes_max = 16'384;
 constexpr std::size_t coordinate_bytes = 32;
 
 bool verify_rsa(EVP_PKEY* key, const EVP_MD* digest, std::string_view message, std::string_view signature) {
   if (EVP_PKEY_is_a(key, "RSA") != 1 || EVP_PKEY_get_bits(key) < rsa_bits_min) return false;
-  const openssl::DigestContext context(EVP_MD_CTX_new());
+  const DigestContext context(EVP_MD_CTX_new());
   check(context != nullptr, "OpenSSL has memory");
   return EVP_DigestVerifyInit(context.get(), nullptr, digest, nullptr, key) == 1 &&
-         EVP_DigestVerify(context.get(), openssl::bytes(signature), signature.size(), openssl::bytes(message),
-                          message.size()) == 1;
+         EVP_DigestVerify(context.get(), bytes(signature), signature.size(), bytes(message), message.size()) == 1;
 }
 
 // One element of DER: tag, length, content.
@@ -89,11 +81,11 @@ bool is_valid_at(const X509* certificate, Time now) {
 
 bool verify_by_certificate(std::string_view pem, Time now, RsaHash hash, std::string_view message,
                            std::string_view signature) {
-  const openssl::QuietRefusal quiet;
+  const QuietRefusal quiet;
   if (pem.size() > INT_MAX) return false;
-  const openssl::Memory memory(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const Memory memory(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   check(memory != nullptr, "OpenSSL has memory");
-  const openssl::Certificate certificate(PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr));
+  const Certificate certificate(PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr));
   if (certificate == nullptr || !is_valid_at(certificate.get(), now)) return false;
   EVP_PKEY* const key = X509_get0_pubkey(certificate.get());
   const EVP_MD* const digest = hash == RsaHash::sha1 ? EVP_sha1() : EVP_sha256();
@@ -102,12 +94,12 @@ bool verify_by_certificate(std::string_view pem, Time now, RsaHash hash, std::st
 
 bool verify_rs256(std::string_view modulus, std::string_view exponent, std::string_view message,
                   std::string_view signature) {
-  const openssl::QuietRefusal quiet;
+  const QuietRefusal quiet;
   if (modulus.empty() || exponent.empty() || modulus.size() + exponent.size() > key_bytes_max) return false;
   const std::string numbers = der(0x30, der_number(modulus) + der_number(exponent));
   const std::string info = der(0x30, std::string(rsa_algorithm) + der(0x03, std::string(1, '\0') + numbers));
-  const unsigned char* rest = openssl::bytes(info);
-  const openssl::Pkey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(info.size())));
+  const unsigned char* rest = bytes(info);
+  const Pkey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(info.size())));
   return key != nullptr && verify_rsa(key.get(), EVP_sha256(), message, signature);
 }
 

@@ -17,32 +17,27 @@
 namespace semel::core {
 namespace {
 
-using openssl::DigestContext;
-using openssl::Memory;
-using openssl::Pkey;
-using openssl::QuietRefusal;
-
 // A key that is locked by a pass phrase is no key to us: nobody is asked for one.
 int no_phrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*context*/) {
   return 0;
 }
 
-openssl::Pkey read_key(std::string_view text) {
+Pkey read_key(std::string_view text) {
   if (text.size() > INT_MAX) return nullptr;
-  const openssl::Memory memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  const Memory memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   check(memory != nullptr, "OpenSSL has memory");
-  return openssl::Pkey(PEM_read_bio_PrivateKey(memory.get(), nullptr, no_phrase, nullptr));
+  return Pkey(PEM_read_bio_PrivateKey(memory.get(), nullptr, no_phrase, nullptr));
 }
 
 }  // namespace
 
 std::optional<std::string> sign_with_private_key(std::string_view private_key, std::string_view message) {
-  const openssl::QuietRefusal quiet;
-  const openssl::Pkey key = read_key(private_key);
+  const QuietRefusal quiet;
+  const Pkey key = read_key(private_key);
   if (key == nullptr) return std::nullopt;
   const bool own_digest = EVP_PKEY_is_a(key.get(), "ED25519") == 1;
   if (!own_digest && EVP_PKEY_is_a(key.get(), "EC") != 1 && EVP_PKEY_is_a(key.get(), "RSA") != 1) return std::nullopt;
-  const openssl::DigestContext context(EVP_MD_CTX_new());
+  const DigestContext context(EVP_MD_CTX_new());
   check(context != nullptr, "OpenSSL has memory");
   const EVP_MD* const digest = own_digest ? nullptr : EVP_sha256();
   const auto* const bytes = reinterpret_cast<const unsigned char*>(message.data());

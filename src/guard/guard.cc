@@ -108,7 +108,7 @@ Look Guard::Impl::look(const policy::RequestView& request) const {
 }
 
 Look Guard::Impl::look_at_event(const policy::RequestView& request) const {
-  const guard::Endpoint& endpoint = webhook->endpoint();
+  const guard::WebhookEndpoint& endpoint = webhook->endpoint();
   if (request.body.size() > body_bytes_max) return refuse(ProblemType::body_too_large);
   const auto shake = [&](webhook::Stage stage) {
     return webhook::answer_handshake(endpoint.provider, endpoint.lock, endpoint.verify_token, request, stage);

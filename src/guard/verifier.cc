@@ -75,12 +75,13 @@ policy::RequestView view_of(const HttpRequest& request) {
   return view;
 }
 
-webhook::Judged Endpoint::judge(const policy::RequestView& request) const {
+webhook::Judged WebhookEndpoint::judge(const policy::RequestView& request) const {
   const webhook::Documents none = [](const std::string&) { return std::optional<std::string_view>(); };
   return webhook::judge_delivery(provider, lock, request, clock->now(), none);
 }
 
-policy::Identified Endpoint::identify(const policy::RequestView& request, const webhook::Authentic& authentic) const {
+policy::Identified WebhookEndpoint::identify(const policy::RequestView& request,
+                                             const webhook::Authentic& authentic) const {
   const webhook::EventPlace place{.space = space, .key_from = nullptr};
   return webhook::identify_event(provider, place, provider.schemes[authentic.scheme].signs_id, request);
 }
@@ -93,7 +94,7 @@ Result<WebhookVerifier> WebhookVerifier::make(std::string_view provider, const s
                                               Clock& clock, const Options& options) {
   Result<webhook::Provider> found = guard::find_provider(provider);
   if (!found) return std::unexpected(std::move(found.error()));
-  auto endpoint = std::make_shared<guard::Endpoint>();
+  auto endpoint = std::make_shared<guard::WebhookEndpoint>();
   endpoint->provider = *std::move(found);
   std::vector<reading::Secret> held;
   held.reserve(secrets.size());

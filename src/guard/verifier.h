@@ -1,4 +1,4 @@
-// An Endpoint is what a WebhookVerifier knows: the provider's rules and the secrets, decoded once.
+// An WebhookEndpoint is what a WebhookVerifier knows: the provider's rules and the secrets, decoded once.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace semel::guard {
 
 policy::RequestView view_of(const HttpRequest& request);
 
-class Endpoint {
+class WebhookEndpoint {
  public:
   webhook::Provider provider;
   webhook::Lock lock;
