@@ -13,7 +13,7 @@
 #include <openssl/types.h>
 #include <openssl/x509.h>
 
-namespace semel::core::openssl {
+namespace semel::core {
 
 template <auto free>
 struct Freed {
@@ -44,4 +44,4 @@ inline unsigned char* bytes(std::string& text) {
   return reinterpret_cast<unsigned char*>(text.data());
 }
 
-}  // namespace semel::core::openssl
+}  // namespace semel::core

@@ -110,7 +110,7 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .keys = keys_,
                           .quotas = shared_.quotas,
                           .glance = shared_.glance};
-  return run(services, plan_, &transaction);
+  return exchange(services, plan_, &transaction);
 }
 
 // Nothing of what came is believed, so nothing of it is in the line.
@@ -131,11 +131,6 @@ void Worker::turned_away() {
 
 void Worker::handshake_failed() {
   shared_.metrics.handshake_failures.fetch_add(1, std::memory_order_relaxed);
-}
-
-Task<void> Worker::run(Services services, std::shared_ptr<const Plan> plan, http::Transaction* transaction) {
-  Exchange exchange(services, std::move(plan), *transaction);
-  co_await exchange.run();
 }
 
 // Writes the log every tick; when draining, ends the thread once the last connection is gone or time is up.

@@ -10,7 +10,6 @@
 #include <boost/asio/io_context.hpp>
 
 #include "config/config.h"
-#include "gateway/exchange.h"
 #include "gateway/key_cache.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
@@ -72,7 +71,6 @@ class Worker : public http::RequestHandler {
   void turned_away() override;
 
  private:
-  static Task<void> run(Services services, std::shared_ptr<const Plan> plan, http::Transaction* transaction);
   Task<void> keep_house();
 
   Shared shared_;

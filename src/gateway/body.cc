@@ -1,0 +1,38 @@
+#include "gateway/body.h"
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "gateway/incoming.h"
+#include "gateway/told.h"
+#include "http/failure.h"
+#include "telemetry/metrics.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/problem.h>
+
+namespace semel::gateway {
+
+Task<ReadBody> read_body(const Incoming* incoming) {
+  http::Try<std::string> body = co_await incoming->client.read_whole_body(incoming->config().limits.body_bytes);
+  if (!body) co_return told_bad_body(*incoming, body.error());
+  co_return *std::move(body);
+}
+
+Told told_bad_body(const Incoming& incoming, http::Failure why) {
+  using telemetry::Ending;
+  Told told;  // a client that is gone hears nothing
+  if (why == http::Failure::too_large) {
+    told = told_refusal(Problem::of(ProblemType::body_too_large), Millis{0}, incoming.config().reply);
+  } else if (why == http::Failure::malformed) {
+    told = told_plainly(Ending::malformed, 400, "The body is not framed as HTTP/1.1 says.");
+  } else if (why == http::Failure::timed_out) {
+    incoming.services.metrics.slow_clients.fetch_add(1, std::memory_order_relaxed);
+    told = told_plainly(Ending::malformed, 408, "The body did not arrive in time.", Problem::Retry::same_key);
+  }
+  told.close = true;
+  return told;
+}
+
+}  // namespace semel::gateway

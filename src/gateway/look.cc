@@ -1,0 +1,127 @@
+#include "gateway/look.h"
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "config/config.h"
+#include "gateway/body.h"
+#include "gateway/incoming.h"
+#include "gateway/job.h"
+#include "gateway/told.h"
+#include "policy/expression.h"
+#include "policy/forward.h"
+#include "policy/host.h"
+#include "policy/identify.h"
+#include "policy/request_view.h"
+#include "policy/route.h"
+#include "telemetry/metrics.h"
+#include "telemetry/observer.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/http_request.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+
+namespace semel::gateway {
+namespace {
+
+using telemetry::Ending;
+
+constexpr Millis no_wait{0};
+
+// Everything passes that HTTP knows, but for CONNECT and TRACE.
+constexpr const char* passes = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
+// A key that is certainly not there: no need to hold the body back for it.
+bool surely_keyless(const policy::Route& route, const policy::RequestView& request) {
+  return route.key == KeyMode::off || (route.key == KeyMode::optional && route.mode == policy::Mode::enforce &&
+                                       route.key_from.is_single(policy::PartKind::header) &&
+                                       policy::lines_of(request.fields, route.key_from.parts.front().text).empty());
+}
+
+// mode = "observe": counts what would have happened, and touches nothing.
+void observe(const Incoming& incoming, const policy::Route& route, const policy::Identified& identified) {
+  using telemetry::Observer;
+  telemetry::RouteMetrics& metrics = incoming.plan.metrics_of(route);
+  if (const auto* identity = std::get_if<policy::Identity>(&identified)) {
+    const Observer::Sight sight = incoming.services.observer.look(identity->key, identity->fingerprint);
+    if (sight == Observer::Sight::same) metrics.would_replay.fetch_add(1, std::memory_order_relaxed);
+    if (sight == Observer::Sight::other) metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
+  } else if (std::holds_alternative<policy::Refusal>(identified)) {
+    metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+Told told_refused(const Incoming& incoming, const policy::Refusal& refusal) {
+  return told_refusal(refusal.problem, no_wait, incoming.config().reply, refusal.detail);
+}
+
+// Which way a request goes whose body is there.
+Way way_of(const Incoming& incoming, const policy::Route& route, const policy::RequestView& request,
+           policy::Identified identified) {
+  auto* const identity = std::get_if<policy::Identity>(&identified);
+  if (route.mode == policy::Mode::observe) {
+    observe(incoming, route, identified);
+    WithoutKey observed{.target = &route.target, .request = request, .ending = Ending::observed};
+    if (identity != nullptr) observed.key = std::move(identity->key);
+    return observed;
+  }
+  if (const auto* refusal = std::get_if<policy::Refusal>(&identified)) return told_refused(incoming, *refusal);
+  if (identity == nullptr) {
+    return WithoutKey{.target = &route.target, .request = request, .ending = Ending::unkeyed};
+  }
+  return Job{.target = &route.target,
+             .probe = route.probe ? &*route.probe : nullptr,
+             .request = request,
+             .identity = std::move(*identity)};
+}
+
+}  // namespace
+
+std::optional<Told> answer_here(const Incoming& incoming) {
+  const config::ServerConfig& server = incoming.config().server;
+  if (!policy::answers_to(server.hosts, incoming.host)) {
+    return told_refusal(Problem::of(ProblemType::misdirected), no_wait, incoming.config().reply);
+  }
+  if (policy::goes_in_circles(incoming.request.fields, server.name)) {
+    return told_plainly(Ending::malformed, 502,
+                        "The request has been through this gateway before: an upstream points back at it.");
+  }
+  switch (policy::reach_of(incoming.request)) {
+    case policy::Reach::onward:
+      return std::nullopt;
+    case policy::Reach::malformed:
+      return told_plainly(Ending::malformed, 400, "Max-Forwards is not one number.");
+    case policy::Reach::here:
+      break;
+  }
+  Told told{.ending = Ending::passed};
+  told.reply = OwnReply{.response = {.status = 200, .fields = {{.name = "Allow", .value = passes}}, .body = {}}};
+  return told;
+}
+
+Task<Way> look_at_request(const Incoming* incoming, const policy::Route* route, std::string* body) {
+  policy::RequestView request = incoming->request;
+  if (const auto dropped = policy::dropped_by_request(request.fields, *route)) {
+    co_return told_plainly(Ending::malformed, 400,
+                           "The Connection field names " + *dropped + ", which must not be dropped.");
+  }
+  if (surely_keyless(*route, request)) co_return Streamed{.target = &route->target};
+  std::optional<policy::Keyed> keyed;
+  if (!policy::needs_body(*route)) {
+    keyed = policy::find_key(*route, request);
+    const auto* refusal = std::get_if<policy::Refusal>(&*keyed);
+    if (refusal != nullptr && route->mode == policy::Mode::enforce) co_return told_refused(*incoming, *refusal);
+  }
+  ReadBody read = co_await read_body(incoming);
+  if (auto* told = std::get_if<Told>(&read)) co_return std::move(*told);
+  *body = std::get<std::string>(std::move(read));
+  request.body = *body;
+  if (!keyed) keyed = policy::find_key(*route, request);
+  co_return way_of(*incoming, *route, request, policy::identify(*route, request, *std::move(keyed)));
+}
+
+}  // namespace semel::gateway

@@ -1,0 +1,11 @@
+// What is left of a request when it has been answered: counts, and a line of the log.
+#pragma once
+
+#include "gateway/incoming.h"
+#include "gateway/told.h"
+
+namespace semel::gateway {
+
+void record(const Incoming& incoming, const Told& told);
+
+}  // namespace semel::gateway

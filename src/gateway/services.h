@@ -1,0 +1,28 @@
+// What every request of a thread shares.
+#pragma once
+
+#include "gateway/key_cache.h"
+#include "gateway/quotas.h"
+#include "gateway/replay_cache.h"
+#include "telemetry/metrics.h"
+#include "telemetry/observer.h"
+#include "telemetry/request_log.h"
+#include <semel/clock.h>
+#include <semel/glance.h>
+#include <semel/once.h>
+
+namespace semel::gateway {
+
+struct Services {
+  Once& once;
+  Clock& clock;
+  telemetry::Metrics& metrics;
+  telemetry::Observer& observer;
+  ReplayCache& replays;
+  telemetry::RequestLog& log;
+  KeyCache& keys;
+  Quotas& quotas;
+  Glance* glance;  // null if the store cannot tell
+};
+
+}  // namespace semel::gateway

@@ -1,0 +1,130 @@
+#include "gateway/tell.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "core/check.h"
+#include "gateway/attempt.h"
+#include "gateway/delivery.h"
+#include "gateway/incoming.h"
+#include "gateway/job.h"
+#include "gateway/joint_claim.h"
+#include "gateway/replay_cache.h"
+#include "gateway/told.h"
+#include "http/call.h"
+#include "policy/reply.h"
+#include "telemetry/metrics.h"
+#include "telemetry/webhook_metrics.h"
+#include <semel/clock.h>
+#include <semel/once.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel::gateway {
+namespace {
+
+using telemetry::Ending;
+
+constexpr Millis no_wait{0};
+
+Ending ending_of(Verdict verdict) {
+  if (verdict == Verdict::keep) return Ending::ran;
+  return verdict == Verdict::release ? Ending::released : Ending::unknown;
+}
+
+// Of a batch of which all or some were overtaken. The delivery itself counts as one when it has been told.
+void count_superseded(const Incoming& incoming, const Job& job, std::size_t superseded) {
+  if (!job.batch || superseded == 0) return;
+  const std::size_t beside = superseded == job.events().size() ? superseded - 1 : superseded;
+  auto& counters = incoming.plan.counters_of(*job.webhook);
+  counters.by_end.at(static_cast<std::size_t>(telemetry::EventEnd::out_of_order)).fetch_add(beside);
+}
+
+Told told_ran(Told told, const Ran& ran) {
+  told.fence = ran.fence.number;
+  if (ran.outcome.verdict != Verdict::keep) return told;
+  if (auto* upstreams = std::get_if<UpstreamReply>(&told.reply)) upstreams->expires_at = ran.expires_at;
+  if (auto* own = std::get_if<OwnReply>(&told.reply)) {
+    own->response.fields.push_back(policy::expires_mark(ran.expires_at));
+  }
+  return told;
+}
+
+Told told_again(const Incoming& incoming, const Job& job, const Replayed& replayed) {
+  if (job.batch) {
+    Told told{.ending = Ending::replayed};
+    Response reply = acknowledgement(job.webhook);
+    reply.fields.push_back({.name = incoming.config().reply.replayed_header, .value = "true"});
+    told.reply = OwnReply{.response = std::move(reply)};
+    return told;
+  }
+  Told told = told_replay(incoming, replayed.response, replayed.fence, replayed.expires_at);
+  if (told.ending == Ending::replayed) {
+    incoming.services.replays.put(job.identity.key, job.identity.fingerprint, replayed.response, replayed.fence,
+                                  replayed.expires_at);
+  }
+  return told;
+}
+
+}  // namespace
+
+Told told_replay(const Incoming& incoming, const SharedResponse& response, Fence fence, Time expires_at) {
+  Result<Response> head = policy::replay_head(*response, expires_at, incoming.config().reply);
+  if (!head) return told_refusal(Problem::of(ProblemType::record_corrupt), no_wait, incoming.config().reply);
+  Told told{.ending = Ending::replayed, .fence = fence.number};
+  told.reply = OwnReply{.response = *std::move(head), .body_of = response};
+  return told;
+}
+
+Told told_first(const Incoming& incoming, const Job& job, std::unique_ptr<Attempt> attempt, Outcome& outcome) {
+  if (attempt->end() != http::CallEnd::answered) {
+    Told told = told_unreached(attempt->end(), &job.target->policy, Ending::unknown, incoming.config().reply);
+    if (attempt->end() == http::CallEnd::not_reached) told.detail = incoming.upstream(job.target->upstream).trouble();
+    return told;
+  }
+  const bool kept = outcome.verdict == Verdict::keep;
+  Told told{.ending = ending_of(outcome.verdict), .bad_outcome_field = attempt->bad_outcome_field()};
+  const std::uint16_t status = attempt->answer().status();
+  if (kept && acknowledges(job.webhook, status)) {
+    outcome.response = std::make_shared<const Response>(acknowledgement(job.webhook));
+    told.reply = OwnReply{.response = *outcome.response};
+    return told;
+  }
+  if (kept && job.batch) {
+    // Each event remembers that it is done; what the handler said of all of them is for this delivery only.
+    outcome.response = std::make_shared<const Response>(Response{.status = status, .fields = {}, .body = {}});
+  }
+  told.reply = UpstreamReply{.attempt = std::move(attempt), .expires_at = {}};
+  return told;
+}
+
+Told tell(const Incoming& incoming, const Job& job, JointAnswer joint, std::optional<Told> first) {
+  count_superseded(incoming, job, joint.superseded);
+  if (const auto* ran = std::get_if<Ran>(&joint.answer)) {
+    core::check(first.has_value(), "an action that ran has left what its caller is told");
+    return told_ran(*std::move(first), *ran);
+  }
+  if (const auto* replayed = std::get_if<Replayed>(&joint.answer)) return told_again(incoming, job, *replayed);
+  if (std::holds_alternative<Superseded>(joint.answer)) {
+    // A newer event of its object has overtaken it: its sender must not send it again.
+    Told told{.ending = Ending::superseded};
+    told.reply = OwnReply{.response = acknowledgement(job.webhook)};
+    return told;
+  }
+  auto& refused = std::get<Refused>(joint.answer);
+  Told told =
+      told_refusal(refused.problem, refused.retry_after, incoming.config().reply, {}, std::move(refused.detail));
+  if (first) {  // it ran, but its outcome could not be kept
+    told.ending = Ending::unknown;
+    told.upstream_time = first->upstream_time;
+  }
+  return told;
+}
+
+}  // namespace semel::gateway

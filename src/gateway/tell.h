@@ -1,0 +1,28 @@
+// From what came of a request to what its client is told.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "gateway/attempt.h"
+#include "gateway/incoming.h"
+#include "gateway/job.h"
+#include "gateway/joint_claim.h"
+#include "gateway/told.h"
+#include <semel/clock.h>
+#include <semel/once.h>
+#include <semel/response.h>
+#include <semel/store.h>
+
+namespace semel::gateway {
+
+// What the caller hears whose request went up. Where others are to hear something else later, `outcome` is changed.
+Told told_first(const Incoming& incoming, const Job& job, std::unique_ptr<Attempt> attempt, Outcome& outcome);
+
+// An answer of before.
+Told told_replay(const Incoming& incoming, const SharedResponse& response, Fence fence, Time expires_at);
+
+// `first` is null if nothing was attempted.
+Told tell(const Incoming& incoming, const Job& job, JointAnswer joint, std::optional<Told> first);
+
+}  // namespace semel::gateway

@@ -1,0 +1,70 @@
+// What a request has come to: one value, which is answered, counted and logged once.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "gateway/attempt.h"
+#include "http/call.h"
+#include "http/transaction.h"
+#include "policy/reply.h"
+#include "telemetry/metrics.h"
+#include "webhook/event.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/once.h>
+#include <semel/problem.h>
+#include <semel/response.h>
+
+namespace semel::gateway {
+
+// The client has its answer, or is gone.
+struct AlreadySent {};
+
+// An answer that was made here. Its body is that of `body_of`, if that has one: large bodies are shared, not copied.
+struct OwnReply {
+  Response response;
+  SharedResponse body_of = nullptr;
+};
+
+// The upstream's own answer. What was too large to keep is still on its way.
+struct UpstreamReply {
+  std::unique_ptr<Attempt> attempt;
+  std::optional<Time> expires_at;  // of the key; null if it was not kept
+};
+
+struct Told {
+  telemetry::RouteMetrics* route = nullptr;  // null if no route or webhook took the request
+  telemetry::Ending ending = telemetry::Ending::malformed;
+  std::optional<ProblemType> problem{};
+  std::uint64_t fence = 0;
+  std::string detail{};  // for the log
+  std::chrono::nanoseconds upstream_time{0};
+  std::optional<Key> key{};
+  webhook::EventLabels event{};
+  bool bad_outcome_field = false;  // the upstream's Semel-Outcome had no known value
+  bool close = false;              // this connection is of no use afterwards
+  std::variant<OwnReply, UpstreamReply, AlreadySent> reply = AlreadySent{};
+};
+
+// A refusal as a problem. `what` is told to the client, `detail` only to the log.
+Told told_refusal(const Problem& problem, Millis retry_after, const policy::ReplyConfig& config,
+                  std::string_view what = {}, std::string detail = {});
+// An answer for what no rule was asked about: a malformed body, a path that programs read in different ways.
+Told told_plainly(telemetry::Ending ending, std::uint16_t status, std::string_view detail,
+                  Problem::Retry retry = Problem::Retry::never);
+// The upstream did not answer. `guarded_by` is null if there is no key that this matters for; `ending` is the ending
+// then.
+Told told_unreached(http::CallEnd end, const Policy* guarded_by, telemetry::Ending ending,
+                    const policy::ReplyConfig& config);
+
+// Sends `told.reply`. A client that does not take its answer is given up; if it is slow, that is counted.
+Task<void> send(http::Transaction* client, Told* told, const policy::ReplyConfig* config, telemetry::Metrics* metrics);
+
+}  // namespace semel::gateway
