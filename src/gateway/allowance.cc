@@ -9,6 +9,7 @@
 #include "gateway/quotas.h"
 #include <semel/clock.h>
 #include <semel/glance.h>
+#include <semel/key.h>
 #include <semel/once.h>
 #include <semel/response.h>
 

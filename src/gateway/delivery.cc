@@ -223,7 +223,8 @@ bool acknowledges(const webhook::Webhook* webhook, std::uint16_t status) {
 }
 
 Response acknowledgement(const webhook::Webhook* webhook) {
-  return acknowledges(webhook, 200) ? webhook::acknowledgement_reply(*webhook->rules.ack) : Response{};
+  if (webhook == nullptr || !webhook->rules.ack) return {};
+  return webhook::acknowledgement_reply(*webhook->rules.ack);
 }
 
 void count_event(const Incoming& incoming, const webhook::Webhook& webhook, const Told& told) {

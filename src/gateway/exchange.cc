@@ -10,18 +10,17 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "config/config.h"
 #include "config/match.h"
-#include "core/check.h"
 #include "gateway/allowance.h"
 #include "gateway/attempt.h"
 #include "gateway/delivery.h"
@@ -39,7 +38,6 @@
 #include "gateway/tell.h"
 #include "gateway/told.h"
 #include "gateway/upstream_head.h"
-#include "http/call.h"
 #include "http/transaction.h"
 #include "policy/expression.h"
 #include "policy/identify.h"
@@ -50,7 +48,6 @@
 #include "runtime/failpoint.h"
 #include "telemetry/histogram.h"
 #include "telemetry/metrics.h"
-#include "telemetry/webhook_metrics.h"
 #include "webhook/event_batch.h"
 #include "webhook/webhook.h"
 #include <semel/async.h>
@@ -58,7 +55,6 @@
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>
-#include <semel/result.h>
 #include <semel/store.h>
 
 namespace semel::gateway {
@@ -226,14 +222,13 @@ Outcome untouched() {
   return {.verdict = Verdict::release, .response = std::make_shared<Response>()};
 }
 
-// Of a batch, the events that nobody has handled yet, in the order in which they came; otherwise the body as it came.
-std::string remaining_body(const Job& job, std::span<const bool> ours) {
-  const webhook::EventBatch& batch = *job.batch;
+// The body of a batch with only the events that nobody has handled yet, in the order in which they came.
+std::string remaining_body(const webhook::EventBatch& batch, std::string_view body, std::span<const bool> ours) {
   std::vector<bool> keep(batch.items.size(), false);
   for (std::size_t i = 0; i < ours.size(); ++i) {
     if (ours[i]) keep[batch.firsts[i]] = true;
   }
-  return webhook::body_with(job.request.body, batch.items, keep);
+  return webhook::body_with(body, batch.items, keep);
 }
 
 Task<Outcome> attempt(Trial* trial, JointGrant grant) {
@@ -250,7 +245,7 @@ Task<Outcome> attempt(Trial* trial, JointGrant grant) {
   incoming.services.metrics.claim_seconds.add(seconds(began - trial->asked));
   policy::RequestView request = job.request;
   std::string rest;
-  if (job.batch) request.body = rest = remaining_body(job, grant.ours);
+  if (job.batch) request.body = rest = remaining_body(*job.batch, job.request.body, grant.ours);
   const config::UpstreamConfig& upstream = incoming.config().upstreams[job.target->upstream];
   auto made = std::make_unique<Attempt>(incoming.upstream(job.target->upstream), upstream, *job.target,
                                         incoming.config().reply.replayed_header);

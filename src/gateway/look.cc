@@ -23,7 +23,6 @@
 #include <semel/clock.h>
 #include <semel/http_request.h>
 #include <semel/problem.h>
-#include <semel/response.h>
 
 namespace semel::gateway {
 namespace {

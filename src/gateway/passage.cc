@@ -1,5 +1,7 @@
 #include "gateway/passage.h"
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +19,7 @@
 #include "http/call.h"
 #include "http/failure.h"
 #include "http/head.h"
+#include "http/transaction.h"
 #include "http/writer.h"
 #include "policy/forward.h"
 #include "policy/keep.h"

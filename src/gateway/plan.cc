@@ -7,6 +7,7 @@
 #include "gateway/tls_set.h"
 #include "http/ticker.h"
 #include "http/upstream.h"
+#include "policy/route.h"
 #include "reading/address.h"
 #include "telemetry/metrics.h"
 #include "telemetry/webhook_metrics.h"

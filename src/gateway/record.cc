@@ -8,9 +8,9 @@
 #include "config/config.h"
 #include "gateway/incoming.h"
 #include "gateway/told.h"
+#include "telemetry/histogram.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
-#include "telemetry/webhook_metrics.h"
 #include <semel/clock.h>
 #include <semel/problem.h>
 

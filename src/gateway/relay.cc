@@ -153,19 +153,19 @@ Task<RelayEnd> Relay::exchange_both_ways() {
   co_return end;
 }
 
-Task<RelayEnd> Relay::carry_websocket() {
+Task<RelayEnd> Relay::carry_websocket(Millis silence) {
   const http::Head& answer = call_->head();
   if (!core::equal_ignoring_case(answer.find("Upgrade").value_or(""), policy::websocket)) co_return RelayEnd::lost;
   const auto fields = [&](http::HeadWriter& out) { write_answer_(answer, out); };
   const http::Try<void> agreed = co_await client_.switch_protocol(policy::websocket, fields);
-  if (agreed) co_await http::tunnel(&client_.connection(), &call_->connection(), *silence_);
+  if (agreed) co_await http::tunnel(&client_.connection(), &call_->connection(), silence);
   co_return RelayEnd::answered;
 }
 
 Task<RelayEnd> Relay::carry_answer() {
   const http::CallEnd head = co_await call_->read_head();
   if (head != http::CallEnd::answered) co_return end_of(head);
-  if (call_->switched()) co_return co_await carry_websocket();
+  if (silence_ && call_->switched()) co_return co_await carry_websocket(*silence_);
   const http::Head& answer = call_->head();
   const http::Try<std::string_view> first = call_->body_at_hand();
   if (!first) co_return RelayEnd::lost;

@@ -47,7 +47,7 @@ class Relay {
  private:
   Task<RelayEnd> carry_answer();
   Task<RelayEnd> exchange_both_ways();
-  Task<RelayEnd> carry_websocket();
+  Task<RelayEnd> carry_websocket(Millis silence);
 
   http::Transaction& client_;
   http::Upstream& upstream_;

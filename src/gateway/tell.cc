@@ -108,7 +108,7 @@ Told tell(const Incoming& incoming, const Job& job, JointAnswer joint, std::opti
   count_superseded(incoming, job, joint.superseded);
   if (const auto* ran = std::get_if<Ran>(&joint.answer)) {
     core::check(first.has_value(), "an action that ran has left what its caller is told");
-    return told_ran(*std::move(first), *ran);
+    return first ? told_ran(*std::move(first), *ran) : Told{};
   }
   if (const auto* replayed = std::get_if<Replayed>(&joint.answer)) return told_again(incoming, job, *replayed);
   if (std::holds_alternative<Superseded>(joint.answer)) {
