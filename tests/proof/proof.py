@@ -8,6 +8,7 @@ import collections
 import contextlib
 import dataclasses
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -144,6 +145,13 @@ def counts_of(records, calls):
         "effects": sum(record["what"] == "effect" for record in records),
         "replays": sum(bool(call.get("replayed")) for call in calls),
         "unknown": len({(c["scope"], c["key"]) for c in calls if c.get("problem") == "outcome-unknown"})})
+
+
+def failpoints_of(binary):
+    """The names that the binary knows, in the order in which a request passes them; none in a build without failpoints."""
+    done = subprocess.run([str(binary), "version"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "SEMEL_FAILPOINT": "list"})
+    return [] if done.stdout.startswith("semel ") else done.stdout.split()
 
 
 def until(deadline, pause=0.05):
