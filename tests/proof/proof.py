@@ -23,6 +23,7 @@ sys.path.insert(0, str(E2E))
 
 import checker  # noqa: E402  (found by the line above)
 import oracle  # noqa: E402
+import postgres_server  # noqa: E402
 
 HIGH_CLIENTS = 24
 NO_DELAYS_MS = (0, 0, 0, 0, 0, 0, 0, 5)
@@ -93,10 +94,9 @@ class Context:
 
     @contextlib.contextmanager
     def postgres(self, settings=""):
-        import postgres  # pylint: disable=import-outside-toplevel
-        if not (postgres.PROGRAMS / "initdb").exists():
+        if not (postgres_server.PROGRAMS / "initdb").exists():
             raise Skipped("PostgreSQL 15 is not installed")
-        server = postgres.Server(str(self.binary), settings)
+        server = postgres_server.Server(str(self.binary), settings)
         try:
             yield server
         finally:

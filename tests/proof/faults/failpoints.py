@@ -15,6 +15,7 @@ import checker
 import gateway
 import oracle
 import origin
+import programs
 import proof
 import wire
 
@@ -89,7 +90,7 @@ def kill_at(context, case, route, store, upstream, journal, number):
     operation = callers.Operation("alice", f"{case}-{route}-{number}", body, f"/{route}/effects")
     room = context.room()
     semel = gateway.Gateway(context.binary, oracle.CONFIG, folder=room, upstream=upstream,
-                            store=store if store != "embedded" else f"embedded:{room / 'data'}",
+                            store=None if store == "embedded" else store,
                             environment={"SEMEL_FAILPOINT": f"{failpoint_of(case)}:kill"})
     try:
         semel.start()
@@ -118,7 +119,7 @@ def run_store(context, store, rounds, workers):
     report = proof.Report()
     room = context.room()
     journal = callers.Journal(room / "calls.jsonl")
-    port = gateway.free_port()
+    port = programs.free_port()
     recorder = origin.Origin(port, room / "origin.jsonl")
     try:
         tasks = [(case, route, number) for number in range(rounds) for case in CASES for route in ("hold", "retry")]
