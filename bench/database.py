@@ -1,21 +1,16 @@
 """A PostgreSQL server for a measurement: its own folder, a socket in it, no port, and the durability it has by default."""
 import os
 import pathlib
-import pwd
 import re
-import shutil
 import subprocess
-import tempfile
+import sys
 
-PROGRAMS = pathlib.Path("/usr/lib/postgresql/15/bin")
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "e2e"))
+
+import postgres_server  # noqa: E402  (found by the line above)
+
 # What an operator would set on a machine of this size, and nothing that touches durability. Every contender gets the same.
 SETTINGS = "max_connections = 100\nshared_buffers = 1GB\nmax_wal_size = 8GB\ncheckpoint_timeout = 15min\n"
-
-
-def unprivileged(*command):
-    """The server refuses to run as root."""
-    prefix = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
-    return [*prefix, *map(str, command)]
 
 
 def run(*command):
@@ -25,40 +20,14 @@ def run(*command):
     return done.stdout
 
 
-class Database:
-    """The server; `under` is a folder on the file system that is to be measured."""
+class Database(postgres_server.Postgres):
+    """The server, started; `under` is a folder on the file system that is to be measured."""
 
     def __init__(self, semel, under, settings=SETTINGS):
-        self.semel = semel
-        self.folder = self.own_folder(under)
-        self.sockets = self.own_folder(None)  # elsewhere: the path of a socket must be short
-        self.data = self.folder / "data"
-        run(*unprivileged(PROGRAMS / "initdb", "-D", self.data, "-A", "trust", "-U", "postgres", "-E", "UTF8",
-                          "--locale=C"))
-        with open(self.data / "postgresql.conf", "a", encoding="utf-8") as config:
-            config.write(f"listen_addresses = ''\nunix_socket_directories = '{self.sockets}'\n{settings}\n")
-        subprocess.run(unprivileged(PROGRAMS / "pg_ctl", "-D", self.data, "-l", self.folder / "log", "-w", "start"),
-                       check=True, stdout=subprocess.DEVNULL)
-
-    @staticmethod
-    def own_folder(under):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-pg-", dir=under))
-        if os.geteuid() == 0:
-            user = pwd.getpwnam("postgres")
-            os.chown(folder, user.pw_uid, user.pw_gid)
-        return folder
-
-    def url(self, database="postgres"):
-        return f"postgres:///{database}?host={self.sockets}&user=postgres"
-
-    def prepare(self, database="postgres"):
-        """With the schema of Semel; created if it is not there."""
-        if database != "postgres":
-            self.sql(f"CREATE DATABASE {database}")
-        run(self.semel, "migrate", "--url", self.url(database))
-
-    def sql(self, text, database="postgres"):
-        return run("psql", self.url(database), "-v", "ON_ERROR_STOP=1", "-qAtc", text).strip()
+        super().__init__(postgres_server.own_folder(under), postgres_server.own_folder(), semel)
+        postgres_server.initdb(self.data)
+        self.configure(settings)
+        self.start()
 
     def pgbench(self, script, clients, seconds, *extra, rows=1):
         """How many pairs a second a script does, of which each transaction is `rows`, and how many there were."""
@@ -81,15 +50,3 @@ class Database:
             elif fields and int(fields[1]) == postmaster:
                 ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
-
-    def close(self):
-        subprocess.run(unprivileged(PROGRAMS / "pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop"), check=False,
-                       stdout=subprocess.DEVNULL)
-        for folder in (self.folder, self.sockets):
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()

@@ -8,11 +8,14 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import statistics
 import subprocess
+import sys
 import time
-import urllib.request
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "e2e"))
+
+import programs  # noqa: E402  (found by the line above)
 
 CONNECTIONS = 64
 ORIGIN, NGINX, SEMEL, ADMIN = 9310, 9311, 9312, 9313
@@ -43,7 +46,7 @@ PROXY_BODY = """
                   proxy_set_header X-Forwarded-For $remote_addr; }}
   }}
 """
-SEMEL_CONF = """
+SEMEL_HEAD = """
 [server]
 listen = "127.0.0.1:{port}"
 threads = 1
@@ -53,12 +56,15 @@ listen = "127.0.0.1:{admin}"
 url = "{store}"
 [upstream.app]
 url = "http://127.0.0.1:{origin}"
+"""
+SEMEL_ROUTE = """
 [[route]]
 path = "/*"
 upstream = "app"
 key = "required"
 scope = ""
 """
+SEMEL_CONF = SEMEL_HEAD + SEMEL_ROUTE
 # First runs take a key of their own each; hot keys are a few that come again and again.
 LOAD = """
 local seed, hot, count = "", false, 0
@@ -72,24 +78,19 @@ end
 """
 
 
-class Server:
-    """A process, and the CPU time of it and its children."""
+class Server(programs.Program):
+    """A process, started, and the CPU time of it and its children. It is ready when it answers; None: at once, since it
+    speaks another protocol."""
 
     def __init__(self, command, port, log, ready="/ready"):
-        with open(log, "wb") as out:
-            self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
-        self.port = port
-        if ready is None:  # it speaks another protocol
-            return
-        for _ in range(600):
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}{ready}", timeout=1).read()
-                return
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.05)
-        self.stop()
-        raise RuntimeError(f"{command[0]} does not answer on port {port}; its log: {log}")
+        super().__init__(*command, folder=log.parent, cwd=pathlib.Path.cwd())
+        self.out_path = self.err_path = log
+        self.port, self.ready = port, ready
+        log.unlink(missing_ok=True)
+        self.start()
+
+    def is_ready(self):
+        return self.ready is None or programs.answers((programs.HOST, self.port), self.ready)
 
     def pids(self):
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
@@ -105,14 +106,6 @@ class Server:
     def resident_mib(self):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(15)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
 
 def seconds_of(text):
@@ -168,6 +161,11 @@ class Bench:
         conf.write_text(NGINX_CONF.format(work=self.work, name=name, body=body))
         return Server(["nginx", "-e", str(self.work / f"{name}.err"), "-c", str(conf)], port, self.work / f"{name}.out")
 
+    def gateway(self, config, port, **values):
+        conf = self.work / "semel.toml"
+        conf.write_text(config.format(store=f"embedded:{self.work}/semel-data", port=port, **values))
+        return Server([str(self.binary), "serve", "--config", str(conf)], port, self.work / "semel.log")
+
     def start(self, stack):
         def keep(server):
             stack.callback(server.stop)
@@ -175,9 +173,7 @@ class Bench:
 
         self.origin = keep(self.nginx("origin", ORIGIN_BODY.format(port=ORIGIN, answer=ANSWER), ORIGIN))
         self.rival = keep(self.nginx("nginx", PROXY_BODY.format(work=self.work, port=NGINX, origin=ORIGIN), NGINX))
-        conf = self.work / "semel.toml"
-        conf.write_text(SEMEL_CONF.format(store=f"embedded:{self.work}/semel-data", port=SEMEL, admin=ADMIN, origin=ORIGIN))
-        self.semel = keep(Server([str(self.binary), "serve", "--config", str(conf)], SEMEL, self.work / "semel.log"))
+        self.semel = keep(self.gateway(SEMEL_CONF, SEMEL, admin=ADMIN, origin=ORIGIN))
 
     def words(self, path):
         self.keys += 1

@@ -13,12 +13,12 @@ import json
 import pathlib
 import resource
 import shutil
-import socket
 import statistics
 import subprocess
 
 import gateway
 from database import Database, run
+from programs import free_port  # of tests/e2e, which gateway.py has put on the path
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONNECTIONS = 64
@@ -68,12 +68,6 @@ FILLFACTOR = "SELECT substring(o from 12) FROM unnest((SELECT reloptions FROM pg
              "WHERE oid = 'semel.keys'::regclass)) AS o WHERE o LIKE 'fillfactor=%'"
 
 
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
 def median(values):
     return statistics.median(list(values))
 
@@ -118,10 +112,10 @@ class Bench:
             return keep([str(self.semel), "serve", "--config", str(conf)], name)
 
         self.origin = keep(["nginx", "-e", str(self.work / "origin.err"), "-c", str(conf)], "origin")
-        self.servers = {"semel": keep_semel("semel", self.database.url()), "memory": keep_semel("memory", "memory:")}
+        self.servers = {"semel": keep_semel("semel", self.database.url), "memory": keep_semel("memory", "memory:")}
         middleware = install(self.work.parent / "node", self.say)
         if middleware:
-            self.database.sql(MIDDLEWARE_TABLE)
+            self.database.run(MIDDLEWARE_TABLE)
             command = ["node", str(middleware / "middleware.mjs"), str(self.ports["node"]), str(self.ports["origin"]),
                        str(self.database.sockets)]
             self.servers["node"] = keep(command, "node")
@@ -161,7 +155,7 @@ class Bench:
                 **{name: {what: median(one[what] for one in figures[name]) for what in parts} for name in figures}}
 
     def batched(self, callers, seconds, database="postgres"):
-        out = run(self.programs / "postgres_bench", self.database.url(database), callers, 1, int(seconds * 1000))
+        out = run(self.programs / "postgres_bench", self.database.url_of(database), callers, 1, int(seconds * 1000))
         figure = json.loads(out)["rounds"][0]
         return {**figure, "pairs": figure["pairs_per_s"] * seconds}
 
@@ -175,7 +169,7 @@ class Bench:
         return {**figure, "cpu_us": (spent() - before) * 1e6 / figure["pairs"]}
 
     def pairs(self, rounds, seconds, callers=(1, 64, 256, 1024)):
-        self.database.sql(PLAIN_TABLE)
+        self.database.run(PLAIN_TABLE)
         one, many = self.database.folder / "one.sql", self.database.folder / "many.sql"
         one.write_text(ONE_AT_A_TIME)
         many.write_text(MANY_AT_A_TIME)
@@ -227,10 +221,10 @@ class Bench:
         for name, count in (("small", SMALL), ("large", keys)):
             self.say(f"size: filling {count:,} keys")
             self.database.prepare(name)
-            fillfactor = self.database.sql(FILLFACTOR, name)
-            self.database.sql(FILL.format(count=count, fillfactor=fillfactor), name)
-            self.database.sql("VACUUM ANALYZE semel.keys", name)
-        self.database.sql("CHECKPOINT")
+            fillfactor = self.database.run(FILLFACTOR, name)
+            self.database.run(FILL.format(count=count, fillfactor=fillfactor), name)
+            self.database.run("VACUUM ANALYZE semel.keys", name)
+        self.database.run("CHECKPOINT")
         figures = {"small": [], "large": []}
         for name in figures:  # the first write to a page after a checkpoint logs all of it; see docs/postgres.md
             self.batched(CONNECTIONS, 10, name)
@@ -238,7 +232,7 @@ class Bench:
             self.say(f"size: round {number + 1}/{rounds}")
             for name in in_turn(number, list(figures)):
                 figures[name].append(self.with_cpu(lambda name=name: self.batched(CONNECTIONS, seconds, name)))
-        mib = int(self.database.sql("SELECT pg_total_relation_size('semel.keys')", "large")) / 2**20
+        mib = int(self.database.run("SELECT pg_total_relation_size('semel.keys')", "large")) / 2**20
         return {"keys": keys, "rounds": rounds, "mib": mib, **compared(figures["large"], figures["small"], "pairs_per_s"),
                 **{name: {what: median(one[what] for one in figures[name]) for what in ("pairs_per_s", "cpu_us")}
                    for name in figures}}
@@ -277,14 +271,14 @@ def measure(work, programs, semel, quick, say, only=None):
     with Database(semel, work) as bench.database:
         bench.database.prepare()
         if "middleware" in wanted or "alone" in wanted:
-            bench.database.sql(PLAIN_TABLE)
+            bench.database.run(PLAIN_TABLE)
             with contextlib.ExitStack() as stack:
                 bench.start_servers(stack)
                 if "middleware" in wanted:
                     results["middleware"] = bench.middleware(rounds, seconds)
                 if "alone" in wanted:
                     results["alone"] = bench.alone(rounds, 2)
-            bench.database.sql("DROP TABLE plain")
+            bench.database.run("DROP TABLE plain")
         if "pairs" in wanted:
             results["pairs"] = bench.pairs(rounds, 4)
         if "size" in wanted:

@@ -76,7 +76,7 @@ class Rivals:
         self.add(Contender("nginx", port, [server], stores=False))
         self.start_haproxy()
         for name, url in (("memory", "memory:"), ("embedded", f"embedded:{self.work}/semel-data"),
-                          ("PostgreSQL", self.database.url())):
+                          ("PostgreSQL", self.database.url)):
             self.start_semel(name, url)
         port = postgres.free_port()
         guard = self.keep([self.programs / "guard_server", self.work / "guard-data", port], port, "guard")
@@ -85,7 +85,7 @@ class Rivals:
         if folder:
             for name, script, table in (("Fastify + pg", "middleware.mjs", "idempotency_keys"),
                                         ("Express + pg", "express.mjs", "express_keys")):
-                self.database.sql(postgres.MIDDLEWARE_TABLE.replace("idempotency_keys", table))
+                self.database.run(postgres.MIDDLEWARE_TABLE.replace("idempotency_keys", table))
                 port = postgres.free_port()
                 server = self.keep(["node", folder / script, port, self.origin, self.database.sockets], port, script)
                 self.add(Contender(name, port, [server], database=True))

@@ -18,16 +18,7 @@ ORIGIN, SEMEL, ADMIN = 9320, 9321, 9322
 RATE_MAX = 40_000  # deliveries that are signed for each second of load
 SECRET = b"whsec_bench"
 FILLER = "x" * 900
-CONF = """
-[server]
-listen = "127.0.0.1:{port}"
-threads = 1
-[admin]
-listen = "127.0.0.1:{admin}"
-[store]
-url = "embedded:{work}/semel-data"
-[upstream.app]
-url = "http://127.0.0.1:{origin}"
+CONF = gateway.SEMEL_HEAD + """
 [[webhook]]
 path = "/webhook"
 provider = "stripe"
@@ -41,12 +32,7 @@ secrets = ["whsec_bench"]
 upstream = "app"
 tolerance = "1d"
 ordered = true
-[[route]]
-path = "/*"
-upstream = "app"
-key = "required"
-scope = ""
-"""
+""" + gateway.SEMEL_ROUTE
 LOAD = """
 local signatures, count, name, time = {}, 0, "", ""
 function init(arguments)
@@ -76,16 +62,10 @@ class Bench(gateway.Bench):
         self.signatures = work / "signatures"
 
     def start(self, stack):
-        def keep(server):
-            stack.callback(server.stop)
-            return server
-
-        body = gateway.ORIGIN_BODY.format(port=ORIGIN, answer=gateway.ANSWER)
-        keep(self.nginx("origin", body, ORIGIN))
-        conf = self.work / "semel.toml"
-        conf.write_text(CONF.format(work=self.work, port=SEMEL, admin=ADMIN, origin=ORIGIN))
-        command = [str(self.binary), "serve", "--config", str(conf)]
-        self.semel = keep(gateway.Server(command, SEMEL, self.work / "semel.log"))
+        origin = self.nginx("origin", gateway.ORIGIN_BODY.format(port=ORIGIN, answer=gateway.ANSWER), ORIGIN)
+        stack.callback(origin.stop)
+        self.semel = self.gateway(CONF, SEMEL, admin=ADMIN, origin=ORIGIN)
+        stack.callback(self.semel.stop)
 
     def sign(self, seconds):
         """Signs what a load of so many seconds can use up at most; the words for it."""

@@ -21,10 +21,10 @@ namespace semel::gateway {
 Task<bool> Attempt::exchange(std::string head, std::string_view body) {
   if (body.size() <= http::joined_bytes_max) head.append(std::exchange(body, {}));
   end_ = co_await call_.send(head, body);
-  runtime::failpoint("P7");
+  runtime::failpoint("request-sent");
   if (end_ == http::CallEnd::answered) end_ = co_await call_.read_head();
   if (end_ != http::CallEnd::answered) co_return false;
-  runtime::failpoint("P8");
+  runtime::failpoint("answer-begun");
   http::Try<std::string> read = co_await call_.read_body_up_to(target_.store_body_max);
   if (!read) {
     end_ = read.error() == http::Failure::timed_out ? http::CallEnd::timed_out : http::CallEnd::lost;

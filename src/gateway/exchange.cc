@@ -121,7 +121,7 @@ Task<Told> answer(const Incoming* incoming) {
 }
 
 Task<Told> guard(const Incoming* incoming, const policy::Route* route) {
-  runtime::failpoint("P1");
+  runtime::failpoint("request-parsed");
   std::string body;
   Way way = co_await look_at_request(incoming, route, &body);
   Told told = co_await go(incoming, &way);
@@ -240,7 +240,7 @@ Task<Outcome> attempt(Trial* trial, JointGrant grant) {
     trial->ended = incoming.services.clock.stopwatch();
     co_return untouched();
   }
-  runtime::failpoint("P4");
+  runtime::failpoint("claim-granted");
   const std::chrono::nanoseconds began = incoming.services.clock.stopwatch();
   incoming.services.metrics.claim_seconds.add(seconds(began - trial->asked));
   policy::RequestView request = job.request;

@@ -23,8 +23,9 @@ std::optional<Millis> RateLimiter::take(const webhook::Webhook& webhook, std::st
   const std::scoped_lock lock(mutex_);
   // An address that sends too much must not use up what there is for the others.
   if (webhook.rate_limit_per_ip) {
-    if (by_address_.size() >= addresses_max) make_room(*webhook.rate_limit_per_ip, now);
-    const auto wait = by_address_[std::string(address)].take(*webhook.rate_limit_per_ip, now);
+    const std::string known(address);
+    if (by_address_.size() >= addresses_max && !by_address_.contains(known)) make_room(*webhook.rate_limit_per_ip, now);
+    const auto wait = by_address_[known].take(*webhook.rate_limit_per_ip, now);
     if (wait) return wait;
   }
   return webhook.rate_limit ? all_.take(*webhook.rate_limit, now) : std::nullopt;

@@ -14,10 +14,12 @@ namespace semel::gateway {
 namespace {
 
 constexpr Millis trusted_for{30'000};
-constexpr std::size_t entry_overhead_bytes = 512;  // the list, the map, the strings
+constexpr std::size_t entry_overhead_bytes = 512;  // the list, the map, short strings
 
 std::size_t cost(const Response& response) {
-  return entry_overhead_bytes + response.body.size();
+  std::size_t bytes = entry_overhead_bytes + response.body.size();
+  for (const Field& field : response.fields) bytes += sizeof(Field) + field.name.size() + field.value.size();
+  return bytes;
 }
 
 }  // namespace
@@ -47,12 +49,13 @@ void ReplayCache::put(const Key& key, const Fingerprint& fingerprint, SharedResp
                        .response = std::move(response),
                        .fence = fence,
                        .expires_at = expires_at,
-                       .trusted_until = clock_.now() + trusted_for});
+                       .trusted_until = clock_.now() + trusted_for,
+                       .bytes = size});
   by_key_.emplace(key, entries_.begin());
 }
 
 void ReplayCache::drop(Entries::iterator entry) {
-  bytes_ -= cost(*entry->response);
+  bytes_ -= entry->bytes;
   by_key_.erase(entry->key);
   entries_.erase(entry);
 }

@@ -28,6 +28,7 @@ class ReplayCache {
     Fence fence;
     Time expires_at;
     Time trusted_until;
+    std::size_t bytes;  // that it counts for
   };
 
   // Valid until the next call.

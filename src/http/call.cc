@@ -41,7 +41,7 @@ Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
     Connection& connection = link_->connection();
     connection.reset_written();
     connection.deadline().expect_within(timeout_);
-    runtime::failpoint("P5");
+    runtime::failpoint("upstream-connected");
     const Try<void> sent = co_await connection.write(head, body);
     if (sent) co_return CallEnd::answered;
     if (connection.written() > 0) co_return end_of(sent.error());
@@ -151,7 +151,7 @@ Attempted<std::string> Call::read_body_up_to(std::size_t bytes_max) {
     if (!piece) co_return failed(piece.error());
     if (piece->empty()) co_return body;
     body.append(*piece);
-    if (!parser_->done()) runtime::failpoint("P9");
+    if (!parser_->done()) runtime::failpoint("answer-read-in-part");
     if (body.size() > bytes_max) co_return body;
   }
 }

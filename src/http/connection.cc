@@ -129,7 +129,7 @@ Attempted<void> Connection::write(std::string_view first, std::string_view secon
       gone -= of_part;
     }
     if (*size > 0) continue;
-    runtime::failpoint("P6");  // of a reply: P13
+    runtime::failpoint("written-in-part");
     const auto [error] = co_await socket_.async_wait(Socket::wait_write, quietly);
     if (error) co_return failed(reason(error));
   }

@@ -134,7 +134,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   for (;;) {
     std::unique_ptr<once::Waiters::Place> place;
     if (policy.in_flight == Policy::InFlight::wait) place = waiters_.enter(other.value_or(key), executor);
-    runtime::failpoint("P2");
+    runtime::failpoint("claim-prepared");
     Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
     if (lost(claimed)) claimed = co_await claim_again(key, fingerprint, terms);
     if (!claimed) co_return core::refused_by(claimed.error());
@@ -221,9 +221,9 @@ Task<Answer> Once::Impl::perform(Key key, core::Run run, Policy policy, Action a
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
 
   if (outcome.verdict == Verdict::keep && outcome.response == nullptr) outcome.response = no_content();
-  runtime::failpoint("P10");
+  runtime::failpoint("outcome-known");
   const Result<void> finished = co_await finish(key, run.fence, outcome);
-  runtime::failpoint("P12");
+  runtime::failpoint("outcome-kept");
   if (outcome.verdict == Verdict::keep && !finished) co_return outcome_unknown(policy, finished.error().detail);
   if (outcome.response == nullptr && outcome.verdict == Verdict::unknown) co_return outcome_unknown(policy, {});
   co_return Ran{.outcome = std::move(outcome), .fence = run.fence, .expires_at = run.expires_at};

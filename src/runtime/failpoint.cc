@@ -2,24 +2,45 @@
 
 #ifdef SEMEL_FAILPOINTS
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <charconv>
 #include <csignal>
+#include <cstddef>
+#include <cstdio>
 #include <cstdlib>
-#include <string>
 #include <string_view>
+#include <system_error>
 
 #include <sys/poll.h>
 
 namespace semel::runtime {
 namespace {
 
-// What SEMEL_FAILPOINT says; read once, at the first point that is passed.
+constexpr std::array<std::string_view, 3> actions{"kill", "stop", "sleep"};
+
+// What SEMEL_FAILPOINT says. Without it no point is meant.
 struct Instruction {
-  std::string point;
-  std::string action;
+  std::size_t point = failpoint_names.size();
+  std::string_view action;
   int hit = 1;
   int milliseconds = 0;
 };
+
+void print_names(std::FILE* out) {
+  for (const std::string_view name : failpoint_names)
+    std::fprintf(out, "%.*s\n", static_cast<int>(name.size()), name.data());
+}
+
+[[noreturn]] void refuse(const char* what, std::string_view word) {
+  std::fprintf(stderr,
+               "SEMEL_FAILPOINT: %s '%.*s'. It is POINT:ACTION[:HIT[:MILLISECONDS]], an action is kill, stop or sleep,"
+               " and these are the points:\n",
+               what, static_cast<int>(word.size()), word.data());
+  print_names(stderr);
+  std::_Exit(2);
+}
 
 std::string_view next_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(':'));
@@ -27,26 +48,47 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-Instruction read_order() {
-  const char* const said = std::getenv("SEMEL_FAILPOINT");
-  std::string_view text = said == nullptr ? "" : said;
-  Instruction order;
-  order.point = next_word(text);
-  order.action = next_word(text);
-  if (!text.empty()) order.hit = std::stoi(std::string(next_word(text)));
-  if (!text.empty()) order.milliseconds = std::stoi(std::string(text));
-  return order;
+int next_number(std::string_view& text) {
+  const std::string_view word = next_word(text);
+  int number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size()) refuse("there is no number", word);
+  return number;
 }
+
+Instruction read_instruction() {
+  const char* const said = std::getenv("SEMEL_FAILPOINT");
+  if (said == nullptr) return {};
+  std::string_view text = said;
+  if (text == "list") {
+    print_names(stdout);
+    std::fflush(stdout);
+    std::_Exit(0);
+  }
+  Instruction read;
+  const std::string_view point = next_word(text);
+  read.point = static_cast<std::size_t>(std::ranges::find(failpoint_names, point) - failpoint_names.begin());
+  if (read.point == failpoint_names.size()) refuse("there is no point", point);
+  const std::string_view action = next_word(text);
+  const auto* const known = std::ranges::find(actions, action);
+  if (known == actions.end()) refuse("there is no action", action);
+  read.action = *known;
+  if (!text.empty()) read.hit = next_number(text);
+  if (!text.empty()) read.milliseconds = next_number(text);
+  return read;
+}
+
+// Read before main(): a mistake is told at once, not when a request has come as far as the point.
+const Instruction instruction = read_instruction();
 
 }  // namespace
 
-void failpoint(const char* point) {
-  static const Instruction order = read_order();
+void failpoint(Failpoint point) {
   static std::atomic<int> passed = 0;
-  if (order.point != point || ++passed != order.hit) return;
-  if (order.action == "kill") std::raise(SIGKILL);
-  if (order.action == "stop") std::raise(SIGSTOP);
-  if (order.action == "sleep") ::poll(nullptr, 0, order.milliseconds);
+  if (instruction.point != point.number() || ++passed != instruction.hit) return;
+  if (instruction.action == "kill") std::raise(SIGKILL);
+  if (instruction.action == "stop") std::raise(SIGSTOP);
+  if (instruction.action == "sleep") ::poll(nullptr, 0, instruction.milliseconds);
 }
 
 }  // namespace semel::runtime

@@ -1,3 +1,4 @@
+// From a configuration file to the guards of a server: the same loading and the same stores as the gateway has.
 #include "adapters/endpoints.h"
 
 #include <cstdio>

@@ -19,18 +19,29 @@ that key is still being worked on, for then nobody can tell yet. Other GETs answ
 """
 import json
 import random
-import socket
 import threading
 import time
 import urllib.parse
 
-import wire
+import server
 
 FAULTS = ("drop_before", "drop_after", "cut_answer", "refuse_500", "act_then_500", "refuse_503", "stall", "stall_after",
           "late")
 
 
-class Charges:
+def reply(status, content):
+    return server.Reply(status, [("Content-Type", "application/json")], json.dumps(content).encode())
+
+
+def trouble(status, message, kind="api_error"):
+    return reply(status, {"error": {"type": kind, "message": message}})
+
+
+def shown(charge, amount):
+    return reply(200, {"id": charge, "object": "charge", "amount": amount, "status": "succeeded"})
+
+
+class Charges(server.Server):
     def __init__(self, faults=FAULTS, faults_max=3, chance=0.6, seed=1, stall_s=1.6, key_of=None, work_s=0.0):
         self.faults = faults
         self.faults_max = faults_max
@@ -45,12 +56,7 @@ class Charges:
         self._met = {}  # key → faults so far
         self.charges = []  # (key, id, amount), in order
         self.met = []  # every fault that happened
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-        self.address = self.listener.getsockname()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self):
-        wire.stop_listening(self.listener)
+        super().__init__(server.replies(self._answer))
 
     def by_key(self):
         """key → ids of its charges."""
@@ -60,52 +66,22 @@ class Charges:
                 found.setdefault(key, []).append(charge)
             return found
 
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+    def _answer(self, request):
+        return self._charge(request) if request.method == "POST" else self._look_up(request)
 
-    def _serve(self, sock):
-        reader = wire.Reader(sock, seconds=600)
-        try:
-            while True:
-                request = wire.read_body(reader, wire.read_head(reader), until_close=False)
-                served = self._look_up(sock, request) if request.method != "POST" else self._charge(sock, request)
-                if not served:
-                    return
-        except (wire.Closed, wire.Cut, wire.Silent, OSError):
-            pass
-        finally:
-            sock.close()
-
-    @staticmethod
-    def _send(sock, status, content):
-        body = json.dumps(content).encode()
-        fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-        sock.sendall(wire.head_bytes(f"HTTP/1.1 {status} Fine", fields) + body)
-        return True
-
-    def _look_up(self, sock, request):
+    def _look_up(self, request):
         url = urllib.parse.urlsplit(request.target)
         key = urllib.parse.parse_qs(url.query).get("key", [None])[0]
         with self._lock:
             busy = self._busy.get(key, 0)
             found = next((charge for charge in self.charges if charge[0] == key), None)
         if key is None:
-            return self._send(sock, 200, {"object": "list", "effects": len(self.charges)})
+            return reply(200, {"object": "list", "effects": len(self.charges)})
         if found:
-            return self._send(sock, 200, self._shown(found[1], found[2]))
+            return shown(found[1], found[2])
         if busy:
-            return self._send(sock, 409, {"error": {"type": "api_error", "message": "still being worked on"}})
-        return self._send(sock, 404, {"error": {"type": "invalid_request_error", "message": "no such charge"}})
-
-    @staticmethod
-    def _shown(charge, amount):
-        return {"id": charge, "object": "charge", "amount": amount, "status": "succeeded"}
+            return trouble(409, "still being worked on")
+        return trouble(404, "no such charge", "invalid_request_error")
 
     def _draw(self, key):
         with self._lock:
@@ -124,35 +100,33 @@ class Charges:
             self.charges.append((key, charge, amount))
             return charge
 
-    def _charge(self, sock, request):
-        """Whether the connection goes on."""
+    def _charge(self, request):
         key = self.key_of(request)
         with self._lock:
             self._busy[key] = self._busy.get(key, 0) + 1
         try:
-            return self._answer(sock, key, amount_of(request), self._draw(key))
+            return self._answer_with(self._draw(key), key, amount_of(request))
         finally:
             with self._lock:
                 self._busy[key] -= 1
 
-    def _answer(self, sock, key, amount, fault):
+    def _answer_with(self, fault, key, amount):
         if fault in ("stall", "late"):
             time.sleep(self.stall_s)
         if fault in ("drop_before", "stall"):
-            return False
+            return None
         if fault in ("refuse_500", "refuse_503"):
-            return self._send(sock, int(fault[-3:]), {"error": {"type": "api_error", "message": "nothing was done"}})
+            return trouble(int(fault[-3:]), "nothing was done")
         charge = self._act(key, amount)
         if fault == "stall_after":
             time.sleep(self.stall_s)
         if fault in ("drop_after", "stall_after", "late"):
-            return False
+            return None
         if fault == "act_then_500":
-            return self._send(sock, 500, {"error": {"type": "api_error", "message": "something went wrong"}})
+            return trouble(500, "something went wrong")
         if fault == "cut_answer":
-            sock.sendall(b"HTTP/1.1 200 Fine\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{\"id\":")
-            return False
-        return self._send(sock, 200, self._shown(charge, amount))
+            return b"HTTP/1.1 200 Fine\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{\"id\":"
+        return shown(charge, amount)
 
 
 def amount_of(request):

@@ -10,12 +10,12 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
 import unittest
 
 import charges
 import harness
+from programs import run
 
 LUA = pathlib.Path(__file__).resolve().parent / "keys.lua"
 
@@ -46,11 +46,6 @@ BY_QUERY = WAITING + 'key_from = "{query:key}"\n'
 
 def needs(program):
     return unittest.skipUnless(shutil.which(program), f"{program} is not installed")
-
-
-def run(*command, **options):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False,
-                          **options)
 
 
 class Clients(harness.Case):

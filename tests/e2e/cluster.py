@@ -5,16 +5,14 @@ Debian's patroni, etcd-server and postgresql-15. The members run as the user `po
 import contextlib
 import os
 import pathlib
-import pwd
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 import urllib.request
 
-import gateway
-from postgres import PROGRAMS, unprivileged
+import programs
+from postgres_server import PROGRAMS, give, unprivileged
 
 # A failover is over within some ten seconds: the lock of a leader that is gone lasts `ttl`.
 MEMBER = """
@@ -68,24 +66,17 @@ def kill_now(*pids):
             os.kill(pid, signal.SIGKILL)
 
 
-class Member:
-    """A server and the patroni that looks after it."""
+class Member(programs.Program):
+    """A server and the patroni that looks after it. Who starts it does not wait; that is the cluster's business."""
 
     def __init__(self, name, folder, etcd):
-        self.name, self.folder = name, folder / name
-        self.folder.mkdir()
-        self.port, self.rest = gateway.free_port(), gateway.free_port()
-        text = MEMBER.format(name=name, folder=self.folder, rest=self.rest, etcd=etcd, port=self.port, programs=PROGRAMS)
-        (self.folder / "patroni.yml").write_text(text, encoding="utf-8")
-        if os.geteuid() == 0:
-            user = pwd.getpwnam("postgres")
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
-        self.process = None
-
-    def start(self):
-        with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(unprivileged("patroni", self.folder / "patroni.yml"), stdout=log, stderr=log,
-                                            cwd=self.folder)
+        home = folder / name
+        home.mkdir()
+        super().__init__(*unprivileged("patroni", home / "patroni.yml"), folder=give(home))
+        self.name = name
+        self.port, self.rest = programs.free_port(), programs.free_port()
+        text = MEMBER.format(name=name, folder=home, rest=self.rest, etcd=etcd, port=self.port, programs=PROGRAMS)
+        (home / "patroni.yml").write_text(text, encoding="utf-8")
 
     def kill(self):
         """As if the machine were gone: no process gets to say or to write another word."""
@@ -101,24 +92,20 @@ class Cluster:
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-patroni-"))
         os.chmod(self.folder, 0o755)
-        self.etcd_port, peer = gateway.free_port(), gateway.free_port()
+        self.etcd_port, peer = programs.free_port(), programs.free_port()
         (self.folder / "etcd").mkdir()
-        if os.geteuid() == 0:
-            user = pwd.getpwnam("postgres")
-            os.chown(self.folder / "etcd", user.pw_uid, user.pw_gid)
         client, peers = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{peer}"
         command = ["etcd", "--name", "one", "--data-dir", self.folder / "etcd" / "data", "--listen-client-urls", client,
                    "--advertise-client-urls", client, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
                    "--initial-cluster", f"one={peers}"]
-        with open(self.folder / "etcd.log", "ab") as log:
-            self.etcd = subprocess.Popen(unprivileged(*command), stdout=log, stderr=log)
+        self.etcd = programs.Program(*unprivileged(*command), folder=give(self.folder / "etcd")).spawn()
         self.members = [Member(name, self.folder, self.etcd_port) for name in ("a", "b")]
         hosts = ",".join(f"127.0.0.1:{member.port}" for member in self.members)
         self.url = f"postgres://postgres@{hosts}/postgres"
 
     def start(self):
         for member in self.members:
-            member.start()
+            member.spawn()
 
     @staticmethod
     def is_a(role, member):
@@ -135,8 +122,7 @@ class Cluster:
         deadline = time.monotonic() + seconds
         while not (found := holds()):
             if time.monotonic() > deadline:
-                logs = "".join(f"\n--- {m.name}\n" + (m.folder / "log").read_text(errors="replace")[-1500:]
-                               for m in self.members)
+                logs = "".join(f"\n--- {m.name}\n" + (m.stdout() + m.stderr())[-1500:] for m in self.members)
                 raise RuntimeError(f"{what}: not within {seconds} s{logs}")
             time.sleep(0.1)
         return found
@@ -154,6 +140,5 @@ class Cluster:
         for member in self.members:
             if member.process is not None:
                 member.kill()
-        self.etcd.kill()
-        self.etcd.wait()
+        self.etcd.close()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
 """What the command line says to those who mistype it. --binary SEMEL"""
-import subprocess
-import unittest
-
 import harness
 
 
 class CommandLine(harness.Case):
     def said(self, *words):
-        done = subprocess.run([str(self.binary), *words], capture_output=True, text=True, timeout=20, check=False)
+        done = self.run_semel(*words, seconds=20)
         return done.returncode, done.stdout, done.stderr
 
     def test_the_version_is_told_either_way(self):

@@ -21,34 +21,25 @@ import collections
 import heapq
 import json
 import os
-import pathlib
 import random
-import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 import gateway
+import harness
+import oracle
 import origin
+import programs
+import server
 import signers
 import wire
 
 SECRET = "first"
 INVARIANTS = ("D1", "D2", "D3", "D4", "D5")
-CONFIG = """
-[server]
-listen = "$listen"
-threads = 2
-[admin]
-listen = "$admin"
-[store]
-url = "$store"
+CONFIG = harness.CONFIG + """
 [log]
 requests = false
-[upstream.app]
-url = "http://$upstream"
 [[webhook]]
 path = "/hooks/stripe"
 provider = "stripe"
@@ -73,7 +64,7 @@ class Handler:
 
     def answer(self, request):
         if request.method != "POST":
-            return 200
+            return server.Reply(200)
         arrived = time.monotonic()
         event = json.loads(request.body)
         attempt = int(request.get("Idempotency-Attempt", "0"))
@@ -91,28 +82,12 @@ class Handler:
                     "attempt": attempt, "arrived": arrived, "ended": time.monotonic(),
                     "what": "failed" if fails else "effect" if acts else "known"}
             os.write(self.log, json.dumps(line).encode() + b"\n")
-        return 500 if fails else 200
-
-    def serve(self, sock):
-        reader = wire.Reader(sock, seconds=600)
-        try:
-            while True:
-                request = wire.read_body(reader, wire.read_head(reader), until_close=False)
-                status = self.answer(request)
-                sock.sendall(wire.head_bytes(f"HTTP/1.1 {status} Fine", [("Content-Length", "2")]) + b"ok")
-        except (wire.Closed, wire.Cut, wire.Silent, OSError):
-            pass
-        finally:
-            sock.close()
+        return server.Reply(500 if fails else 200, [], b"ok")
 
 
 def handle(options):
-    handler = Handler(options.log, options.seed)
-    with socket.create_server(("127.0.0.1", options.handler), backlog=512) as listener:
-        while True:
-            sock, _ = listener.accept()
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=handler.serve, args=(sock,), daemon=True).start()
+    server.Server(server.replies(Handler(options.log, options.seed).answer), port=options.handler)
+    threading.Event().wait()  # until somebody ends the process
 
 
 # ---- The provider ---------------------------------------------------------------------------------------------------
@@ -279,18 +254,15 @@ def moments(options, chance, provider):
 def run(options, folder):
     chance = random.Random(options.seed)
     events, order = plan(options.deliveries, chance)
-    port = gateway.free_port()
-    log = folder / "handler.jsonl"
-    handler = subprocess.Popen([sys.executable, "-B", __file__, "--handler", str(port), "--log", str(log),
-                                "--seed", str(options.seed)])
-    semel = gateway.Gateway(options.binary, CONFIG, folder=folder, upstream=f"127.0.0.1:{port}",
-                            store=options.store or f"embedded:{folder / 'data'}")
+    address, log = programs.free_address(), folder / "handler.jsonl"
+    handler = programs.Answering(address, sys.executable, "-B", __file__, "--handler", address[1], "--log", log, "--seed",
+                                 options.seed)
+    semel = gateway.Gateway(options.binary, CONFIG, folder=folder, upstream="%s:%d" % address, store=options.store)
     provider = Provider(semel.address, events, order, options.clients, options.seed)
     kills = []
     deadline = time.monotonic() + options.seconds_max
     try:
-        if not wire.eventually(lambda: is_alive(("127.0.0.1", port)), 10):
-            raise RuntimeError("the handler does not listen")
+        handler.start()
         semel.start()
         provider.start()
         for is_due in moments(options, chance, provider):
@@ -307,42 +279,24 @@ def run(options, folder):
         code = semel.stop()
     finally:
         semel.close()
-        handler.kill()
-        handler.wait()
+        handler.close()
     return events, origin.read_records(log), provider.heard, kills, left, code, counts
 
 
-def is_alive(address):
-    try:
-        return wire.ask(address, "GET", "/").status == 200
-    except OSError:
-        return False
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary")
-    parser.add_argument("--deliveries", type=int, default=2000)
+    if "--handler" in sys.argv:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--handler", type=int)
+        parser.add_argument("--log")
+        parser.add_argument("--seed", type=int)
+        handle(parser.parse_args())
+    parser = oracle.arguments(deliveries=2000, clients=12)
     parser.add_argument("--every", type=float, default=2.0, help="seconds between two kills")
     parser.add_argument("--kills", type=int, help="this many kills, spread over the deliveries, instead of --every")
-    parser.add_argument("--clients", type=int, default=12)
     parser.add_argument("--seconds-max", type=float, default=3600, help="how long the provider goes on trying")
-    parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--store", help="store.url; without it an embedded store in the folder")
-    parser.add_argument("--keep", type=pathlib.Path, help="leave logs and data in this folder")
-    parser.add_argument("--handler", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--log", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.handler is not None:
-        handle(options)
-    options.seed = random.randrange(1 << 32) if options.seed is None else options.seed
-    temporary = None if options.keep else tempfile.TemporaryDirectory(prefix="semel-deliveries-")
-    folder = options.keep or pathlib.Path(temporary.name)
-    folder.mkdir(parents=True, exist_ok=True)
-
-    started = time.monotonic()
-    events, arrivals, heard, kills, left, code, _ = run(options, folder)
-    seconds = time.monotonic() - started
+    (events, arrivals, heard, kills, left, code, _), seconds = oracle.in_folder(options, run)
     broken = check(events, arrivals, heard, kills)
     what = collections.Counter(arrival["what"] for arrival in arrivals)
     statuses = collections.Counter(status for *_, status in heard)

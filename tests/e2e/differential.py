@@ -21,7 +21,6 @@ import time
 
 import gateway
 import harness
-import npm
 import payloads
 import raw_origin
 import wire
@@ -198,7 +197,7 @@ def main():
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
     if shutil.which("node") is None:
-        npm.skip("node is not in PATH")
+        harness.skip("node is not in PATH")
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
     trial = Trial(options.binary)
     try:

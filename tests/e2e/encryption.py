@@ -1,24 +1,19 @@
 #!/usr/bin/env python3
 """Data at rest: answers are encrypted, keys have keyed names, both survive rotation, and what cannot be opened is neither
 replayed nor run. --binary SEMEL"""
+import functools
 import json
 import shutil
-import subprocess
 import unittest
 
 import harness
 import wire
-from harness import CONFIG, ROUTE, keyed
+from harness import CONFIG, KEY_ONE, KEY_TWO, ROUTE, keyed
 
 CANARY = b"canary-1f0c-the-answer"
-KEY_ONE = "11" * 32
-KEY_TWO = "22" * 32
 DURABLE = "fsync,fdatasync,rename,mkdir,pwrite64"
 
-
-def encrypted(*keys, more=""):
-    names = ", ".join(f'"{key}"' for key in keys)
-    return CONFIG.replace("[upstream.app]", f"encryption_keys = [{names}]\n{more}\n[upstream.app]") + ROUTE
+encrypted = functools.partial(harness.encrypted, CONFIG + ROUTE)
 
 
 class Encryption(harness.Case):
@@ -44,8 +39,9 @@ class Encryption(harness.Case):
 
     def checked(self, semel):
         """What `semel check` says on standard error."""
-        return subprocess.run([self.binary, "check", str(semel.config_path)], check=True, capture_output=True,
-                              text=True).stderr
+        checked = self.run_semel("check", semel.config_path)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        return checked.stderr
 
     def test_no_file_of_the_store_holds_the_answer(self):
         """The body is replayed after a restart, and no file has it; without keys one has, so the search finds."""

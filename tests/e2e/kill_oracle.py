@@ -6,11 +6,8 @@ send them at once from several sides and now and then reuse a key (oracle.py). W
 retried until it is settled; then the gateway is killed once more, and every key is asked for again. Exit code 0: the
 promises held.
 """
-import argparse
-import pathlib
 import random
 import sys
-import tempfile
 import time
 
 import oracle
@@ -30,24 +27,9 @@ def run(options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--kills", type=int, default=8)
-    parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--keep", type=pathlib.Path, help="leave logs and data in this folder")
-    options = parser.parse_args()
-    options.seed = random.randrange(1 << 32) if options.seed is None else options.seed
-    temporary = None if options.keep else tempfile.TemporaryDirectory(prefix="semel-oracle-")
-    folder = options.keep or pathlib.Path(temporary.name)
-    folder.mkdir(parents=True, exist_ok=True)
-
-    started = time.monotonic()
-    verdict = run(options, folder)
-    print(f"{options.kills + 1} kills, {options.clients} clients, seed {options.seed}, "
-          f"{time.monotonic() - started:.1f} s")
-    verdict.print()
-    return 0 if verdict.good else 1
+    options = oracle.arguments(kills=8, clients=8).parse_args()
+    verdict, seconds = oracle.in_folder(options, run)
+    return verdict.tell(f"{options.kills + 1} kills, {options.clients} clients, seed {options.seed}, {seconds:.1f} s")
 
 
 if __name__ == "__main__":

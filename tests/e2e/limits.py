@@ -46,13 +46,7 @@ class Heads(harness.Case):
         """One too many from an address is told so and closed; when another leaves there is room again."""
         with self.gateway(limits("connections_per_ip = 3")) as semel:
             self.answer_all()
-            kept = [semel.connect() for _ in range(3)]
-            for connection in kept:
-                self.assertEqual(connection.ask("GET", "/v1/x").status, 200)
-            with semel.connect() as refused:
-                reply = refused.reply()
-                self.assertEqual((reply.status, reply.get("Retry-After")), (503, "1"))
-                self.assertEqual(refused.wait_closed(), b"")
+            kept = self.connect_until_refused(semel, 3)
             with wire.Wire(semel.address, source="127.0.0.2") as neighbour:
                 self.assertEqual(neighbour.ask("GET", "/v1/x").status, 200)
             self.assertEqual(semel.metrics()[1]["semel_connections_refused_total"], 1)

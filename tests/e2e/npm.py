@@ -1,27 +1,18 @@
 """Packages from npm for a test, in the build folder. What cannot be had skips the test (exit code 77) and says why."""
-import argparse
 import pathlib
 import shutil
 import subprocess
-import sys
-import unittest
 
 import harness
 
-SKIPPED = 77
 SETTINGS = "omit-lockfile-registry-resolved=true\naudit=false\nfund=false\nupdate-notifier=false\n"
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
 
 
 def install(source, build):
     """A copy of `source`, which has a package-lock.json, under `build` with its packages in it."""
     for program in ("node", "npm"):
         if shutil.which(program) is None:
-            skip(f"{program} is not in PATH")
+            harness.skip(f"{program} is not in PATH")
     folder = pathlib.Path(build) / source.name
     folder.mkdir(parents=True, exist_ok=True)
     for file in source.iterdir():
@@ -36,21 +27,14 @@ def install(source, build):
         done = subprocess.run(["npm", "ci", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=20000"],
                               cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired:
-        skip("npm ci did not end within two minutes")
+        harness.skip("npm ci did not end within two minutes")
     if done.returncode != 0:
         codes = [line for line in done.stderr.splitlines() if " code " in line]
-        skip(f"npm ci could not get the packages: {' '.join(codes) or 'no reason given'}")
+        harness.skip(f"npm ci could not get the packages: {' '.join(codes) or 'no reason given'}")
     mark.write_text(lock, encoding="utf-8")
     return folder
 
 
 def run(case, source):
     """Runs the tests of the calling program, whose `case` finds its packages in `case.folder`: --binary, --build"""
-    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--build", required=True)
-    options, rest = parser.parse_known_args()
-    harness.Case.binary = options.binary
-    case.folder = install(source, options.build)
-    unittest.main(argv=[sys.argv[0], *rest], warnings="ignore")
+    harness.run(build=lambda build: setattr(case, "folder", install(source, build)))

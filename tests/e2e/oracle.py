@@ -9,35 +9,31 @@ settled, and checker.py says whether the promises held:
         oracle.settle()
         verdict = oracle.end()
 """
+import argparse
 import collections
 import dataclasses
 import pathlib
 import random
+import sys
+import tempfile
 import threading
 import time
 
 import callers
 import checker
 import gateway
+import harness
 import origin
+import programs
 
 LEASE_SECONDS = 1.0
 SETTLED_WITHIN = LEASE_SECONDS + 5.0
 
-CONFIG = """
-[server]
-listen = "$listen"
-threads = 2
-[admin]
-listen = "$admin"
-[store]
-url = "$store"
+CONFIG = harness.CONFIG + """
 [log]
 requests = false
 [limits]
 body_bytes = "16MiB"
-[upstream.app]
-url = "http://$upstream"
 [[route]]
 path = "/hold/*"
 upstream = "app"
@@ -154,11 +150,9 @@ class Verdict:
     codes: list
     violations: list
 
-    @property
-    def good(self):
-        return not self.violations and not any(self.codes)
-
-    def print(self):
+    def tell(self, *lines):
+        """Prints these lines, what happened and what is wrong; the exit code of a program whose verdict this is."""
+        print(*lines, sep="\n")
         for what, count in checker.summary(self.records, self.calls).items():
             print(f"  {count:8}  {what}")
         found = collections.Counter(invariant for invariant, *_ in self.violations)
@@ -168,14 +162,15 @@ class Verdict:
         if any(self.codes):
             print(f"the gateways ended with {self.codes}")
         print(f"{len(self.violations)} violations")
+        return 1 if self.violations or any(self.codes) else 0
 
 
 class Oracle:
     def __init__(self, binary, folder, seed, clients=8, nodes=1, store=None, config=CONFIG, delays_ms=USUAL_DELAYS_MS,
-                 host=gateway.HOST, origin_host=gateway.HOST):
+                 host=programs.HOST, origin_host=programs.HOST):
         """`store` is the address of a store that the nodes share; without it each has an embedded one of its own."""
         folder = pathlib.Path(folder)
-        port = gateway.free_port()
+        port = programs.free_port()
         self.journal = callers.Journal(folder / "calls.jsonl")
         self.origin = origin.Origin(port, folder / "origin.jsonl", origin_host)
         self.nodes = []
@@ -183,7 +178,7 @@ class Oracle:
             home = folder / f"node{number + 1}"
             home.mkdir()
             self.nodes.append(gateway.Gateway(binary, config, folder=home, host=host, upstream=f"{origin_host}:{port}",
-                                              store=store or f"embedded:{home / 'data'}"))
+                                              store=store))
         self.addresses = [node.address for node in self.nodes]
         self.load = Load(self.addresses, self.journal, seed, clients, delays_ms)
         self.last_fault = None
@@ -219,3 +214,28 @@ class Oracle:
         for node in self.nodes:
             node.close()
         self.origin.close()
+
+
+# ---- For programs that are an oracle with faults of their own ----------------------------------------------------------
+
+
+def arguments(**numbers):
+    """A parser of the arguments that they share; each name of `numbers` is an option with that number as its default."""
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--keep", type=pathlib.Path, help="leave logs and data in this folder")
+    for name, number in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=number)
+    return parser
+
+
+def in_folder(options, run):
+    """What run(options, folder) returns, and how many seconds it took, in a folder that is kept or thrown away."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="semel-oracle-") as folder:
+        if options.keep:
+            folder = options.keep.resolve()
+            folder.mkdir(parents=True, exist_ok=True)
+        return run(options, pathlib.Path(folder)), time.monotonic() - started

@@ -8,17 +8,17 @@ A request may ask for trouble: X-Delay-Ms waits before the effect, X-Refuse answ
 answer that long, X-Pause-Ms waits before the body is read.
 """
 import argparse
+import functools
 import hashlib
 import json
 import os
 import secrets
-import socket
-import subprocess
 import sys
 import threading
 import time
 
-import wire
+import programs
+import server
 
 
 class Recorder:
@@ -44,58 +44,38 @@ def digest(data):
 def answer(recorder, request):
     """The whole reply to a request."""
     if request.method != "POST":
-        return 200, [], b"alive"
+        return server.Reply(200, [], b"alive")
     time.sleep(float(request.get("X-Delay-Ms", "0")) / 1000)
     record = {"scope": request.get("Authorization"), "key": request.get("Idempotency-Key"),
               "attempt": int(request.get("Idempotency-Attempt", "0")), "request": request.get("X-Request"),
               "body": digest(request.body), "at": time.monotonic()}
     if request.get("X-Refuse"):
         recorder.write({"what": "refused", **record})
-        return 503, [], b"nothing was done"
+        return server.Reply(503, [], b"nothing was done")
     nonce = secrets.token_hex(16)
     seq = recorder.write({"what": "effect", "nonce": nonce, **record})
     body = json.dumps({"seq": seq, "nonce": nonce}).encode().ljust(int(request.get("X-Reply-Bytes", "0")))
-    return 201, [("Content-Type", "application/json"), ("Location", f"/effects/{seq}"), ("X-Nonce", nonce)], body
+    fields = [("Content-Type", "application/json"), ("Location", f"/effects/{seq}"), ("X-Nonce", nonce)]
+    return server.Reply(201, fields, body)
 
 
-def serve(sock, recorder):
-    reader = wire.Reader(sock, seconds=600)
-    try:
-        while True:
-            head = wire.read_head(reader)
-            time.sleep(float(head.get("X-Pause-Ms", "0")) / 1000)
-            status, fields, body = answer(recorder, wire.read_body(reader, head, until_close=False))
-            fields.append(("Content-Length", str(len(body))))
-            sock.sendall(wire.head_bytes(f"HTTP/1.1 {status} Fine", fields) + body)
-    except (wire.Closed, wire.Cut, wire.Silent, OSError):
-        pass
-    finally:
-        sock.close()
+def pause(head):
+    time.sleep(float(head.get("X-Pause-Ms", "0")) / 1000)
 
 
-class Origin:
-    """The origin as a process of its own."""
+class Origin(programs.Answering):
+    """The origin as a process of its own, started."""
 
-    def __init__(self, port, log, host="127.0.0.1"):
-        self.address = (host, port)
-        self.log = log
-        self.process = subprocess.Popen([sys.executable, "-B", __file__, "--host", host, "--port", str(port), "--log",
-                                         str(log)])
-        if not wire.eventually(self.is_alive, 10):
-            raise RuntimeError("the origin does not listen")
-
-    def is_alive(self):
-        try:
-            return wire.ask(self.address, "GET", "/").status == 200
-        except OSError:
-            return False
+    def __init__(self, port, log, host=programs.HOST):
+        self.log = programs.path(log)
+        folder = self.log.parent / "origin"
+        folder.mkdir()
+        super().__init__((host, port), sys.executable, "-B", __file__, "--host", host, "--port", port, "--log", self.log,
+                         folder=folder)
+        self.start()
 
     def records(self):
         return read_records(self.log)
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
 
 
 def read_records(path):
@@ -105,16 +85,13 @@ def read_records(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--host", default=programs.HOST)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--log", required=True)
     options = parser.parse_args()
-    recorder = Recorder(options.log)
-    with socket.create_server((options.host, options.port), backlog=256) as listener:
-        while True:
-            sock, _ = listener.accept()
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=serve, args=(sock, recorder), daemon=True).start()
+    behave = server.replies(functools.partial(answer, Recorder(options.log)), at_head=pause)
+    server.Server(behave, options.host, options.port)
+    threading.Event().wait()  # until somebody ends the process
 
 
 if __name__ == "__main__":

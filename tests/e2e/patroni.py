@@ -6,20 +6,17 @@ the killed one comes back as the standby of the other before the next kill. Orig
 oracle.py: exit code 0 says that nothing was lost and nothing ran twice. Takes some 25 seconds for each kill, so it
 is not among the tests that always run; skipped (77) where patroni or etcd is not installed.
 """
-import argparse
-import pathlib
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import callers
 import cluster
+import harness
 import oracle
 
-SKIPPED = 77
 LOADED_S = (2.0, 5.0)  # how long a pair is under load before its primary is killed
 
 
@@ -44,7 +41,7 @@ def fail_over(pair, number):
     at = time.monotonic()
     pair.wait_for("another primary", lambda: pair.primary() not in (None, killed))
     promoted = time.monotonic() - at
-    killed.start()
+    killed.spawn()
     pair.wait_for_pair()
     print(f"kill {number}: {killed.name} gone, another primary after {promoted:.1f} s, "
           f"a pair again after {time.monotonic() - at:.1f} s", flush=True)
@@ -70,25 +67,13 @@ def run(options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=None)
-    options = parser.parse_args()
+    options = oracle.arguments(kills=5, clients=8).parse_args()
     missing = cluster.missing_programs()
     if missing:
-        print(f"skipped: {' and '.join(missing)} not found")
-        return SKIPPED
+        harness.skip(f"{' and '.join(missing)} not found")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended, whoever ends us
-    options.seed = random.randrange(1 << 32) if options.seed is None else options.seed
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="semel-oracle-") as folder:
-        verdict = run(options, pathlib.Path(folder))
-    print(f"{options.kills} primaries killed, {options.clients} clients, seed {options.seed}, "
-          f"{time.monotonic() - started:.1f} s")
-    verdict.print()
-    return 0 if verdict.good else 1
+    verdict, seconds = oracle.in_folder(options, run)
+    return verdict.tell(f"{options.kills} primaries killed, {options.clients} clients, seed {options.seed}, {seconds:.1f} s")
 
 
 if __name__ == "__main__":

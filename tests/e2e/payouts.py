@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 """The payout service of examples/payouts, with and without Semel in front of it: payouts.py --binary SEMEL"""
 import json
-import os
 import pathlib
 import re
-import subprocess
 
-import gateway
 import harness
+import programs
 import wire
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "examples" / "payouts"
@@ -17,18 +15,14 @@ EVENT = '{"id":"evt_1","type":"payout.paid","data":{"object":{"id":"po_1","amoun
 class Payouts(harness.Case):
     def setUp(self):
         super().setUp()
-        self.server = subprocess.Popen(["node", str(FOLDER / "server.mjs")], stdout=subprocess.PIPE, text=True,
-                                       env={**os.environ, "PORT": "0"})
-        self.addCleanup(self.server.stdout.close)
-        self.addCleanup(self.server.wait)
-        self.addCleanup(self.server.kill)
-        self.service = (gateway.HOST, int(re.search(r"\d+", self.server.stdout.readline())[0]))
+        server = programs.Printing("node", FOLDER / "server.mjs", environment={"PORT": "0"})
+        self.addCleanup(server.close)
+        self.service = server.start().address
 
     def ten_at_once(self, address, path):
         """How often each status came."""
-        done = subprocess.run([self.binary, "sign", "stripe", "--secret", "whsec_test", "--body", EVENT, "--send", "--url",
-                               "http://%s:%d%s" % (*address, path), "--times", "10", "--parallel", "10"],
-                              capture_output=True, text=True, timeout=60, check=False)
+        done = self.run_semel("sign", "stripe", "--secret", "whsec_test", "--body", EVENT, "--send", "--url",
+                              "http://%s:%d%s" % (*address, path), "--times", 10, "--parallel", 10)
         return {status: int(count) for count, status in re.findall(r"(\d+) x (\S+)", done.stdout)}
 
     def fees(self):

@@ -9,16 +9,16 @@ import collections
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
 import gateway
-import postgres
+import harness
 import postgres_nodes
+import postgres_server
+import programs
 
-SKIPPED = 77
 NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
 events {{ worker_connections 4096; }}
@@ -38,27 +38,29 @@ http {{
 
 
 def run(options, folder, keep):
-    server = postgres.Server(options.binary, postgres_nodes.QUICK_TO_NOTICE)
+    server = postgres_server.Server(options.binary, postgres_nodes.QUICK_TO_NOTICE)
     keep(server.close)
-    api = subprocess.Popen([options.binary, "demo", "--without", "--port", "0"], stdout=subprocess.PIPE, text=True)
-    keep(api.kill)
-    upstream = next(text for text in api.stdout if "http://127.0.0.1:" in text).split("http://")[1].split()[0]
+    api = programs.Demo(options.binary, "--without")
+    keep(api.close)
+    upstream = "%s:%d" % api.start().address
     nodes = [gateway.Gateway(options.binary, postgres_nodes.CONFIG, store=server.url, upstream=upstream) for _ in range(2)]
     for node in nodes:
         keep(node.close)
         node.start()
-    port = gateway.free_port()
+    address = programs.free_address()
     servers = " ".join("server %s:%d;" % node.address for node in nodes)
-    (folder / "conf").write_text(NGINX.format(folder=folder, servers=servers, port=port), encoding="utf-8")
-    balancer = subprocess.Popen(["nginx", "-e", folder / "error.log", "-c", folder / "conf"])
-    keep(balancer.terminate)
-    time.sleep(1)
+    (folder / "conf").write_text(NGINX.format(folder=folder, servers=servers, port=address[1]), encoding="utf-8")
+    balancer = programs.Answering(address, "nginx", "-e", folder / "error.log", "-c", folder / "conf",
+                                  target="/v1/payments")
+    keep(balancer.close)
+    keep(balancer.stop)
+    balancer.start()
     total = collections.Counter()
     for number in range(options.rounds):
         started = time.monotonic()
-        done = subprocess.run([options.binary, "hammer", f"http://127.0.0.1:{port}/v1/payments", "--keys", str(options.keys),
-                               "--duplicates", "25", "--json", "--header", f"Authorization: tenant{number}",
-                               "--effects", f"http://{upstream}/effects"], capture_output=True, text=True, check=False)
+        done = programs.run(programs.path(options.binary), "hammer", "http://%s:%d/v1/payments" % address, "--keys",
+                            options.keys, "--duplicates", 25, "--json", "--header", f"Authorization: tenant{number}",
+                            "--effects", f"{api.url}/effects", seconds=3600)
         if done.returncode != 0:
             print(done.stdout + done.stderr)
             return 1
@@ -84,8 +86,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()
     if shutil.which("nginx") is None:
-        print("skipped: nginx not found")
-        return SKIPPED
+        harness.skip("nginx not found")
     cleanups = []
     with tempfile.TemporaryDirectory(prefix="semel-hammer-") as folder:
         try:

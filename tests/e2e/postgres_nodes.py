@@ -1,59 +1,35 @@
 #!/usr/bin/env python3
 """Several gateways on one PostgreSQL server, as clients see them. --binary SEMEL"""
+import functools
+import itertools
 import json
 import socket
-import subprocess
-import threading
 import time
 
-import gateway
 import harness
-import postgres
+import postgres_server
+import server
 import wire
-from harness import keyed
+from harness import KEY_ONE, KEY_TWO, keyed
 
-CONFIG = harness.CONFIG.replace("embedded:$data", "$store") + harness.ROUTE
+CONFIG = harness.CONFIG + harness.ROUTE
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 QUICK_TO_NOTICE = "deadlock_timeout = 50ms"  # before a batch gives up waiting; otherwise none would be counted
 WAITING = CONFIG + 'in_flight = "wait"\nwait_max = "8s"\n'
 
-
-KEY_ONE = "11" * 32
-KEY_TWO = "22" * 32
+encrypted = functools.partial(harness.encrypted, CONFIG)
 
 
-def encrypted(*keys, more="", base=CONFIG):
-    names = ", ".join(f'"{key}"' for key in keys)
-    return base.replace("[upstream.app]", f"encryption_keys = [{names}]\n{more}\n[upstream.app]")
-
-
-class Balancer:
-    """Passes connections on to the addresses in turn."""
-
-    def __init__(self, addresses):
-        self.addresses = addresses
-        self.listener = socket.create_server((gateway.HOST, 0), backlog=512)
-        self.url = "http://%s:%d" % self.listener.getsockname()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        for number in range(1 << 30):
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(self.addresses[number % len(self.addresses)])
-            for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=wire.pump, args=(source, sink), daemon=True).start()
-
-    def close(self):
-        wire.stop_listening(self.listener)
+def balancer(addresses):
+    """A server that passes connections on to the addresses in turn."""
+    turns = itertools.cycle(addresses)
+    return server.Server(server.relays(lambda: socket.create_connection(next(turns))))
 
 
 class Nodes(harness.Case):
     @classmethod
     def setUpClass(cls):
-        cls.server = postgres.Server(cls.binary, QUICK_TO_NOTICE)
+        cls.server = postgres_server.Server(cls.binary, QUICK_TO_NOTICE)
         cls.addClassCleanup(cls.server.close)
 
     def node(self, config=CONFIG, **values):
@@ -61,21 +37,14 @@ class Nodes(harness.Case):
 
     def test_one_effect_per_key_under_the_hammer(self):
         """25 duplicates of each key at once, shared out over two gateways: the API acts once for each."""
-        api = subprocess.Popen([self.binary, "demo", "--without", "--port", "0"], stdout=subprocess.PIPE, text=True)
-        self.addCleanup(api.communicate)
-        self.addCleanup(api.kill)
-        line = next(text for text in api.stdout if "http://127.0.0.1:" in text)
-        upstream = line.split("http://")[1].split()[0]
-        nodes = [gateway.Gateway(self.binary, CONFIG, store=self.server.url, upstream=upstream) for _ in range(2)]
-        for node in nodes:
-            self.addCleanup(node.close)
-            node.start()
-        balancer = Balancer([node.address for node in nodes])
-        self.addCleanup(balancer.close)
-        done = subprocess.run([self.binary, "hammer", balancer.url + "/v1/payments", "--keys", "100", "--duplicates", "25",
-                               "--wrong-body", "10", "--cut", "10", "--json", "--header", "Authorization: alice",
-                               "--effects", f"http://{upstream}/effects"],
-                              capture_output=True, text=True, timeout=200, check=False)
+        api = self.demo("--without")
+        upstream = "%s:%d" % api.address
+        nodes = [self.node(upstream=upstream) for _ in range(2)]
+        shared = balancer([node.address for node in nodes])
+        self.addCleanup(shared.close)
+        done = self.run_semel("hammer", "http://%s:%d/v1/payments" % shared.address, "--keys", 100, "--duplicates", 25,
+                          "--wrong-body", 10, "--cut", 10, "--json", "--header", "Authorization: alice",
+                          "--effects", f"{api.url}/effects", seconds=200)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(json.loads(done.stdout)["effects"], {"before": 0, "after": 100})
         self.assertEqual(self.server.run("SELECT count(*) FROM semel.keys WHERE fence > 1"), "0")
@@ -127,10 +96,7 @@ class Nodes(harness.Case):
 
     def sealed_database(self, name):
         """A database of its own, since the first gateway settles by what keys are named; its address."""
-        self.server.run(f"CREATE DATABASE {name}")
-        url = self.server.url.replace("/postgres?", f"/{name}?")
-        subprocess.run([self.binary, "migrate", "--url", url], check=True, capture_output=True)
-        return url
+        return self.server.prepare(name)
 
     def test_encrypted_nodes_name_keys_alike_while_their_keys_rotate(self):
         """Two start at once on a new database and replay each other's answers; so do those after a rotation. No row holds
@@ -156,8 +122,7 @@ class Nodes(harness.Case):
         nodes[0].stop()
         plain = {json.loads(line).get("key") for line in nodes[0].stdout().splitlines()} - {None}
         self.assertEqual(len(plain), 20)
-        rows = subprocess.run(["psql", url, "-qAtc", "SELECT k::text FROM semel.keys k"], check=True, capture_output=True,
-                              text=True).stdout
+        rows = self.server.run("SELECT k::text FROM semel.keys k", "sealed")
         self.assertEqual(len(rows.splitlines()), 20)
         self.assertFalse([name for name in plain if name in rows])
         for config, why in ((CONFIG, "store.encryption_keys is empty"), (encrypted(KEY_ONE), "none of store.encryption_keys")):
@@ -168,7 +133,7 @@ class Nodes(harness.Case):
     def test_who_waits_on_another_encrypted_node_is_woken(self):
         """As above, though the two nodes and the server have different names for the key."""
         url = self.sealed_database("sealed_waiting")
-        self.expect_to_be_woken(*(self.gateway(encrypted(KEY_ONE, base=WAITING), store=url).start() for _ in range(2)))
+        self.expect_to_be_woken(*(self.gateway(harness.encrypted(WAITING, KEY_ONE), store=url).start() for _ in range(2)))
 
     def test_a_database_that_is_older_than_its_keys_is_told_of(self):
         """Encryption is switched on later: the names of keys stay, and start and `semel check` say so."""
@@ -179,7 +144,8 @@ class Nodes(harness.Case):
         node = self.gateway(encrypted(KEY_ONE, more="read_unencrypted = true"), store=url).start()
         self.assertEqual(node.ask("POST", "/v1/pay", keyed("k1"), b"{}").get("Idempotent-Replayed"), "true")
         self.assertIn("stored under plain hashes", node.stderr())
-        checked = subprocess.run([self.binary, "check", str(node.config_path)], check=True, capture_output=True, text=True)
+        checked = self.run_semel("check", node.config_path)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
         self.assertIn("stored under plain hashes", checked.stderr)
 
     def test_a_server_that_is_down_is_told_within_a_second(self):

@@ -8,17 +8,14 @@ for a standby that is not there, and their waits are cancelled; a gateway is kil
 leases, or ends in good order and is started again. --only names one of them, as the methods of Faults are called. Origin,
 callers and checker are those of oracle.py. Exit code 0: the promises held.
 """
-import argparse
 import collections
-import pathlib
 import random
 import signal
 import sys
-import tempfile
 import time
 
 import oracle
-import postgres
+import postgres_server
 
 TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel'"
 CANCEL = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
@@ -79,7 +76,7 @@ class Faults:
 
 def run(options, folder):
     chance = random.Random(options.seed)
-    server = postgres.Server(options.binary)
+    server = postgres_server.Server(options.binary)
     try:
         with oracle.Oracle(options.binary, folder, options.seed, options.clients, nodes=2, store=server.url) as stage:
             stage.start()
@@ -97,23 +94,13 @@ def run(options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--faults", type=int, default=10)
-    parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=None)
+    parser = oracle.arguments(faults=10, clients=8)
     parser.add_argument("--only", choices=KINDS)
     parser.add_argument("--between", type=float, nargs=2, default=(0.05, 0.9), help="seconds between faults")
     options = parser.parse_args()
-    options.seed = random.randrange(1 << 32) if options.seed is None else options.seed
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="semel-oracle-") as folder:
-        verdict, count = run(options, pathlib.Path(folder))
-    print(f"{options.faults} faults, {options.clients} clients, seed {options.seed}, {time.monotonic() - started:.1f} s")
-    for what, times in count.items():
-        print(f"  {times:8}  {what.replace('_', ' ')}")
-    verdict.print()
-    return 0 if verdict.good else 1
+    (verdict, count), seconds = oracle.in_folder(options, run)
+    return verdict.tell(f"{options.faults} faults, {options.clients} clients, seed {options.seed}, {seconds:.1f} s",
+                        *(f"  {times:8}  {what.replace('_', ' ')}" for what, times in count.items()))
 
 
 if __name__ == "__main__":

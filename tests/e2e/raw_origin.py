@@ -2,78 +2,55 @@
 import base64
 import json
 import pathlib
-import socket
 import subprocess
-import threading
-import time
 
+import server
 import wire
 
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-
-
-class RawOrigin:
-    """Answers each request once it has all of it, and asks for the connection to be closed: one request on each."""
-
-    def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
-        self.address = self.listener.getsockname()
-        self._changed = threading.Condition()
-        self._open = 0
-        self._seen = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self):
-        wire.stop_listening(self.listener)
-
-    def take(self, seconds=5.0):
-        """What came on each connection since the last time, now that all of them are closed."""
-        deadline = time.monotonic() + seconds
-        with self._changed:
-            while self._open > 0:
-                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
-                    raise wire.Silent("the gateway leaves a connection to the upstream open")
-            seen, self._seen = self._seen, []
-            return seen
-
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            with self._changed:
-                self._open += 1
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
-
-    def _serve(self, sock):
-        kept = Recorded(sock)
-        try:
-            reader = wire.Reader(kept, seconds=20)
-            wire.read_body(reader, wire.read_head(reader), until_close=False)
-            sock.sendall(ANSWER)
-            reader.to_end()
-        except (wire.Closed, wire.Cut, wire.Silent, OSError, ValueError):
-            pass
-        sock.close()
-        with self._changed:
-            self._seen.append(kept.bytes)
-            self._open -= 1
-            self._changed.notify_all()
+ANSWER = server.Reply(200, [("Connection", "close")]).bytes()
+PATIENCE_S = 20
 
 
 class Recorded:
-    """A socket to read from that remembers."""
+    """A socket that remembers what was read from it."""
 
     def __init__(self, sock):
         self.sock = sock
         self.bytes = b""
-        self.settimeout = sock.settimeout
 
     def recv(self, size):
         got = self.sock.recv(size)
         self.bytes += got
         return got
+
+    def __getattr__(self, name):
+        return getattr(self.sock, name)
+
+
+class RawOrigin(server.Server):
+    """Answers each request once it has all of it, and asks for the connection to be closed: one request on each."""
+
+    def __init__(self):
+        self._seen = []
+        super().__init__(self._keep, wrap=Recorded)
+
+    def take(self, seconds=5.0):
+        """What came on each connection since the last time, now that all of them are closed."""
+        if not self.wait_idle(seconds):
+            raise wire.Silent("the gateway leaves a connection to the upstream open")
+        seen, self._seen = self._seen, []
+        return seen
+
+    def _keep(self, connection):
+        connection.reader.seconds = PATIENCE_S
+        try:
+            wire.read_body(connection.reader, wire.read_head(connection.reader), until_close=False)
+            connection.send(ANSWER)
+            connection.reader.to_end()
+        except ValueError:
+            pass  # a length that is none
+        finally:
+            self._seen.append(connection.sock.bytes)
 
 
 class Node:

@@ -19,7 +19,8 @@ import time
 
 import gateway
 import player
-import postgres
+import postgres_server
+import programs
 import script
 import stage as staging
 
@@ -44,9 +45,9 @@ def play_all(scenarios, address, admin, stage, options):
 
 def play_config(config, scenarios, options):
     """Each scenario's trouble, in order, on a gateway of its own."""
-    stage, dead = staging.Stage(), gateway.DeadPort()
+    stage, dead = staging.Stage(), programs.DeadPort()
     text = (FOLDER / f"{config}.toml").read_text(encoding="utf-8")
-    server = postgres.Server(options.binary) if options.postgres else None
+    server = postgres_server.Server(options.binary) if options.postgres else None
     if server is not None:
         text = text.replace("embedded:$data", server.url)
     semel = gateway.Gateway(options.binary, text, scenarios=str(FOLDER), upstream="%s:%d" % stage.address, dead="%s:%d" % dead.address)
@@ -79,7 +80,7 @@ def leave_out(scenarios, path):
 
 def address_of(text):
     host, _, port = text.rpartition(":")
-    return (host or gateway.HOST, int(port))
+    return (host or programs.HOST, int(port))
 
 
 def main():

@@ -1,6 +1,5 @@
 """Signs deliveries as the providers document it: what the gateway's own code is held against, so none of it is used."""
 import base64
-import hashlib
 import hmac
 import time
 

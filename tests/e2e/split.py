@@ -15,6 +15,7 @@ import time
 
 import gateway
 import player
+import programs
 import scenarios
 import script
 import stage as staging
@@ -119,7 +120,7 @@ def main():
     options = parser.parse_args()
 
     started = time.monotonic()
-    stage, dead = staging.Stage(), gateway.DeadPort()
+    stage, dead = staging.Stage(), programs.DeadPort()
     config = (scenarios.FOLDER / "standard.toml").read_text(encoding="utf-8")
     semel = gateway.Gateway(options.binary, config, scenarios=str(scenarios.FOLDER),
                             upstream="%s:%d" % stage.address, dead="%s:%d" % dead.address)

@@ -3,9 +3,9 @@
 Requests are handed out by the value of their X-Scenario field, so that many tests can share one stage and one gateway.
 """
 import queue
-import socket
 import threading
 
+import server
 import wire
 
 FIELD = "X-Scenario"
@@ -14,12 +14,11 @@ FIELD = "X-Scenario"
 class Arrival:
     """One request at the upstream. It waits until somebody answers it, closes it or cuts it off."""
 
-    def __init__(self, stage, sock, reader, message, serial):
-        self.stage = stage
-        self.sock = sock
-        self.reader = reader
+    def __init__(self, connection, message):
+        self.sock = connection.sock
+        self.reader = connection.reader
+        self.serial = connection.serial  # two requests with one serial shared a connection
         self.message = message
-        self.serial = serial  # of the connection: two requests with one serial shared it
         self._body_read = False
         self._over = threading.Event()
         self._keep = False
@@ -60,25 +59,12 @@ class Arrival:
         return self._keep
 
 
-class Stage:
-    def __init__(self, host="127.0.0.1", port=0, wrap=lambda sock: sock):
-        """`wrap` makes of an accepted socket the one that is read and written, as ssl does."""
-        self._wrap = wrap
-        self.listener = socket.create_server((host, port), backlog=256)
-        self.address = self.listener.getsockname()
+class Stage(server.Server):
+    def __init__(self, **options):
         self._lock = threading.Lock()
         self._queues = {}
         self._counts = {}
-        self._open = set()
-        self._serial = 0
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self):
-        wire.stop_listening(self.listener)
-        with self._lock:
-            connections = list(self._open)
-        for sock in connections:
-            wire.hang_up(sock)
+        super().__init__(self._hand_out, **options)
 
     def arrivals(self, name):
         with self._lock:
@@ -96,35 +82,12 @@ class Stage:
         with self._lock:
             return self._counts.get(name, 0)
 
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def _hand_out(self, connection):
+        goes_on = True
+        while goes_on:
+            arrival = Arrival(connection, wire.read_head(connection.reader))
+            name = arrival.message.get(FIELD, "")
             with self._lock:
-                self._serial += 1
-                self._open.add(sock)
-            threading.Thread(target=self._serve, args=(sock, self._serial), daemon=True).start()
-
-    def _serve(self, sock, serial):
-        raw = sock
-        try:
-            sock = self._wrap(raw)
-            reader = wire.Reader(sock, seconds=600)
-            while True:
-                message = wire.read_head(reader)
-                name = message.get(FIELD, "")
-                arrival = Arrival(self, sock, reader, message, serial)
-                with self._lock:
-                    self._counts[name] = self._counts.get(name, 0) + 1
-                self.arrivals(name).put(arrival)
-                if not arrival.wait_over():
-                    return
-        except (wire.Closed, wire.Cut, wire.Silent, OSError):
-            pass
-        finally:
-            with self._lock:
-                self._open.discard(raw)
-            sock.close()
+                self._counts[name] = self._counts.get(name, 0) + 1
+            self.arrivals(name).put(arrival)
+            goes_on = arrival.wait_over()

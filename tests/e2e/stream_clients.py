@@ -6,10 +6,10 @@ registry that can be reached the test is skipped (exit code 77) and says why.
 """
 import json
 import pathlib
-import subprocess
 
 import harness
 import npm
+import programs
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "streams_npm"
 
@@ -20,14 +20,10 @@ class StreamClients(harness.Case):
     def test_both_get_what_the_server_sent(self):
         """Messages of every length of a frame, in pieces, compressed; pings; a close with its reason; events, and the
         way back to them after the stream has ended."""
-        origin = subprocess.Popen(["node", "origin.mjs"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(origin.wait)
-        self.addCleanup(origin.kill)
-        port = int(origin.stdout.readline())
-        self.addCleanup(origin.stdout.close)
-        with self.gateway(upstream=f"127.0.0.1:{port}") as semel:
-            done = subprocess.run(["node", "clients.mjs", str(semel.address[1])], cwd=self.folder, capture_output=True,
-                                  text=True, timeout=60, check=False)
+        origin = programs.Printing("node", "origin.mjs", cwd=self.folder)
+        self.addCleanup(origin.close)
+        with self.gateway(upstream="%s:%d" % origin.start().address) as semel:
+            done = programs.run("node", "clients.mjs", semel.address[1], cwd=self.folder, seconds=60)
             self.assertEqual(done.returncode, 0, done.stderr)
             said = json.loads(done.stdout)
             self.assertEqual(said["socket"], {

@@ -8,11 +8,11 @@ reached the test is skipped (exit code 77) and says why. docs/clients.md explain
 import collections
 import json
 import pathlib
-import subprocess
 
 import charges
 import harness
 import npm
+import programs
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "stripe"
 CALLS, CONCURRENCY, RETRIES = 80, 16, 12
@@ -44,9 +44,8 @@ class StripeClient(harness.Case):
         self.addCleanup(api.close)
         semel = self.gateway(config, upstream="%s:%d" % api.address)
         with semel:
-            done = subprocess.run(["node", "charge.mjs", str(semel.address[1]), str(CALLS), str(CONCURRENCY),
-                                   str(retries)], cwd=self.folder, capture_output=True, text=True, timeout=240,
-                                  check=False)
+            done = programs.run("node", "charge.mjs", semel.address[1], CALLS, CONCURRENCY, retries, cwd=self.folder,
+                                seconds=240)
             self.assertEqual(done.returncode, 0, done.stderr)
             calls = [json.loads(line) for line in done.stdout.splitlines()]
             self.assertEqual(semel.stop(), 0, semel.stderr())

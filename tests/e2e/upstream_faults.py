@@ -9,8 +9,8 @@ import signal
 import threading
 import time
 
-import gateway
 import harness
+import programs
 import wire
 from harness import CONFIG, ROUTE, keyed
 
@@ -312,7 +312,7 @@ class Faults(harness.Case):
 
     def test_one_of_two_addresses_is_dead(self):
         """Nobody listens there, so nothing was sent there: the other one takes the request, once."""
-        dead = gateway.DeadPort()
+        dead = programs.DeadPort()
         self.addCleanup(dead.close)
         config = CONFIG.replace('url = "http://$upstream"', 'url = ["http://$dead", "http://$upstream"]') + ROUTE
         with self.gateway(config, dead="%s:%d" % dead.address) as semel:

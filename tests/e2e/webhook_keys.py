@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """Keys of providers by TLS: who is believed and who is not, with a server and an authority of our own. --binary SEMEL"""
 import base64
-import functools
-import http.server
 import json
 import re
 import ssl
 import subprocess
-import threading
 
 import harness
+import server
 import webhooks
 
 
@@ -30,37 +28,20 @@ def make_certificate(folder, authority, name, host):
             "-CAcreateserial", "-days", "2", "-extfile", f"{name}.ext", "-out", f"{name}.pem")
 
 
-class Shelf(http.server.BaseHTTPRequestHandler):
-    """Hands out Plaid's key, and remembers who asked."""
-
-    def __init__(self, asked, *arguments):
-        self.asked = asked
-        super().__init__(*arguments)
-
-    def do_POST(self):
-        self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        body = json.dumps({"key": webhooks.PLAID_KEY}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
 class KeysByTls(harness.Case):
     def serve(self, folder, certificate):
-        """A server with this certificate; its port, and what it is asked."""
+        """A server with this certificate that hands out Plaid's key; its port, and what it is asked."""
         asked = []
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Shelf, asked))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(folder / f"{certificate}.pem", folder / f"{certificate}.key")
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        server.handle_error = lambda *_: None  # a client that does not believe us hangs up
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.shutdown)
-        return server.server_address[1], asked
+
+        def hand_out(request):
+            asked.append(json.loads(request.body))
+            return server.Reply(200, [], json.dumps({"key": webhooks.PLAID_KEY}).encode())
+
+        shelf = server.Server(server.replies(hand_out), wrap=lambda sock: context.wrap_socket(sock, server_side=True))
+        self.addCleanup(shelf.close)
+        return shelf.address[1], asked
 
     def deliver(self, certificate, trusted):
         """What a delivery hears if the server has this certificate and this authority is trusted, and who was asked."""
@@ -109,27 +90,6 @@ confirm_subscriptions = true
 """
 
 
-class Amazon(http.server.BaseHTTPRequestHandler):
-    """Has the certificate, and remembers what else is visited."""
-
-    def __init__(self, folder, visited, *arguments):
-        self.folder = folder
-        self.visited = visited
-        super().__init__(*arguments)
-
-    def do_GET(self):
-        if self.path != "/signer.pem":
-            self.visited.append(self.path)
-        body = (self.folder / "signer.pem").read_bytes()
-        self.send_response(500 if "fails" in self.path else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
 class SnsSubscription(harness.Case):
     def setUp(self):
         super().setUp()
@@ -138,16 +98,21 @@ class SnsSubscription(harness.Case):
         openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "signer.key", "-out",
                 "signer.pem", "-subj", "/CN=sns.amazonaws.com")
         self.visited = []
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Amazon, folder, self.visited))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.shutdown)
-        self.place = "http://127.0.0.1:%d" % server.server_address[1]
+        amazon = server.Server(server.replies(self.visit))
+        self.addCleanup(amazon.close)
+        self.place = "http://%s:%d" % amazon.address
         (folder / "providers").mkdir()
         text = (webhooks.FILES / "aws-sns.toml").read_text(encoding="utf-8")
         text = text.replace("signs_id = true", f'signs_id = true\nkeys = ["{self.place}/"]')
         (folder / "providers" / "aws-sns.toml").write_text(text, encoding="utf-8")
         self.semel.start()
         self.answer_all()
+
+    def visit(self, request):
+        """As Amazon, which has the certificate; what else is visited is remembered."""
+        if request.target != "/signer.pem":
+            self.visited.append(request.target)
+        return server.Reply(500 if "fails" in request.target else 200, [], (self.semel.folder / "signer.pem").read_bytes())
 
     def confirmation(self, number, address):
         """What a SubscriptionConfirmation with this address, signed as SNS does, hears."""

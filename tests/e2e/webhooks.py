@@ -5,7 +5,6 @@ import json
 import pathlib
 import re
 import signal
-import subprocess
 import threading
 import time
 
@@ -57,8 +56,7 @@ class Webhook(harness.Case):
 
     def sign(self, semel, *arguments):
         address = "http://%s:%d/hooks/stripe" % semel.address
-        return subprocess.run([semel.binary, "sign", "stripe", "--url", address, "--secret", "first", *arguments],
-                              capture_output=True, text=True, timeout=60, check=False)
+        return self.run_semel("sign", "stripe", "--url", address, "--secret", "first", *arguments)
 
     def test_ten_at_once_are_one_event(self):
         """Ten signed deliveries of one payout at the same time: one arrives; each hears 2xx or 409, then 2xx."""

@@ -1,6 +1,7 @@
 // A disk that keeps of a log only what was synced, to be preloaded: what is written to a file *.log waits in memory
 // until the file is synced, so that kill -9 loses what a power cut would have lost. Reading a log back before that is
-// not done by anybody. Zeros that are laid out ahead (src/store/prepared_logs.h) come by pwrite, and are left alone.
+// not done by anybody. Zeros that are laid out ahead (src/store/embedded/prepared_logs.h) come by pwrite, and are left
+// alone.
 #include <cstdarg>
 #include <cstddef>
 #include <mutex>

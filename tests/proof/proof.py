@@ -8,6 +8,7 @@ import collections
 import contextlib
 import dataclasses
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -22,6 +23,7 @@ sys.path.insert(0, str(E2E))
 
 import checker  # noqa: E402  (found by the line above)
 import oracle  # noqa: E402
+import postgres_server  # noqa: E402
 
 HIGH_CLIENTS = 24
 NO_DELAYS_MS = (0, 0, 0, 0, 0, 0, 0, 5)
@@ -92,10 +94,9 @@ class Context:
 
     @contextlib.contextmanager
     def postgres(self, settings=""):
-        import postgres  # pylint: disable=import-outside-toplevel
-        if not (postgres.PROGRAMS / "initdb").exists():
+        if not (postgres_server.PROGRAMS / "initdb").exists():
             raise Skipped("PostgreSQL 15 is not installed")
-        server = postgres.Server(str(self.binary), settings)
+        server = postgres_server.Server(str(self.binary), settings)
         try:
             yield server
         finally:
@@ -144,6 +145,13 @@ def counts_of(records, calls):
         "effects": sum(record["what"] == "effect" for record in records),
         "replays": sum(bool(call.get("replayed")) for call in calls),
         "unknown": len({(c["scope"], c["key"]) for c in calls if c.get("problem") == "outcome-unknown"})})
+
+
+def failpoints_of(binary):
+    """The names that the binary knows, in the order in which a request passes them; none in a build without failpoints."""
+    done = subprocess.run([str(binary), "version"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "SEMEL_FAILPOINT": "list"})
+    return [] if done.stdout.startswith("semel ") else done.stdout.split()
 
 
 def until(deadline, pause=0.05):

@@ -6,17 +6,17 @@ After so many answers, another number each time, the program is killed. Then, ea
 and no record, or one payment and one record that is done. At the end every key is asked for once more: one payment each,
 the answer that was given first, and no outcome is unknown.
 """
-import argparse
 import collections
 import json
 import random
 import threading
 import time
 
-import programs
-from programs import Program, expect, free_address, pay, wire
+import examples
+from examples import expect, pay, wire
 
-import postgres
+import postgres_server
+from programs import Program, free_address
 
 CLIENTS = 6
 
@@ -86,14 +86,9 @@ def check_database(server):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--examples", type=programs.path, required=True)
-    parser.add_argument("--binary", type=programs.path, required=True)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    options = parser.parse_args()
+    options = examples.arguments("examples", kills=200, seed=examples.any_seed()).parse_args()
     chance = random.Random(options.seed)
-    server = postgres.Server(options.binary, "max_connections = 60")
+    server = postgres_server.Server(options.binary, "max_connections = 60")
     address = free_address()
     program = Program(options.examples / "example_payments", server.url, address[1], 8)
     load = None
@@ -121,7 +116,7 @@ def main():
     finally:
         if load is not None:
             load.stop.set()
-        program.kill()
+        program.close()
         server.close()
 
 

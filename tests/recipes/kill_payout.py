@@ -4,16 +4,15 @@
 A payout is started and killed at a random point of its life, again and again, until it comes to its end by itself; then
 the next one. Each step's effect must have happened once, whatever it was killed in, and every payout must have ended.
 """
-import argparse
 import collections
 import random
 import subprocess
 import time
 
-import programs
-from programs import expect
+import examples
+from examples import expect
 
-import postgres
+import postgres_server
 
 BANK_MS = 100
 
@@ -30,14 +29,9 @@ def place(server, key):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--examples", type=programs.path, required=True)
-    parser.add_argument("--binary", type=programs.path, required=True)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    options = parser.parse_args()
+    options = examples.arguments("examples", kills=200, seed=examples.any_seed()).parse_args()
     chance = random.Random(options.seed)
-    server = postgres.Server(options.binary)
+    server = postgres_server.Server(options.binary)
     places = collections.Counter()
     try:
         began = time.monotonic()

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """The examples do what docs/embedding.md says of them: recipes.py --examples FOLDER --binary SEMEL"""
-import argparse
 import concurrent.futures
 import json
 import pathlib
 import tempfile
 
-import programs
-from programs import Program, expect, free_address, pay, run, wire
+import examples
+from examples import expect, pay, run, wire
 
-import postgres
+import postgres_server
+from programs import Program, free_address
 
 
 def check_second_guard(example, server):
@@ -74,12 +74,9 @@ def check_webhook(example, binary):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--examples", type=programs.path, required=True)
-    parser.add_argument("--binary", type=programs.path, required=True)
-    options = parser.parse_args()
+    options = examples.arguments("examples").parse_args()
     check_webhook(options.examples / "example_webhook", options.binary)
-    server = postgres.Server(options.binary)
+    server = postgres_server.Server(options.binary)
     try:
         for check in (check_second_guard, check_out_of_order, check_payout, check_payments):
             check(options.examples / f"example_{check.__name__.removeprefix('check_')}", server)

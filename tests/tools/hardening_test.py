@@ -43,7 +43,7 @@ class Hardening(unittest.TestCase):
         self.assertTrue(checked, "no call to a checking form")
 
     def test_no_test_can_end_it(self):
-        """Failpoints (src/core/failpoint.h) are in builds for tests only: here not even their name is left."""
+        """Failpoints (src/runtime/failpoint.h) are in builds for tests only: here not even their name is left."""
         self.assertNotIn(b"SEMEL_FAILPOINT", pathlib.Path(BINARY).read_bytes())
 
 

@@ -87,9 +87,9 @@ class Batch::Judge {
 
   void commit() {
     if (changes_.list().empty()) return;
-    pass<CompleteCall>("P11");
+    pass<CompleteCall>("completion-begun");
     const Result<void> committed = ledger_.commit(changes_.list());
-    pass<ClaimCall>("P3");
+    pass<ClaimCall>("claim-written");
     if (committed && recent_ != nullptr) recent_->note(changes_.list());
     if (committed) return;
     for (StoreCall* call : dependent_) refuse(*call, committed.error());
@@ -98,7 +98,7 @@ class Batch::Judge {
  private:
   // A failpoint on the way of those batches that hold such a call.
   template <class Request>
-  void pass(const char* point) const {
+  void pass(runtime::Failpoint point) const {
     if constexpr (runtime::has_failpoints) {
       const auto is_one = [](const StoreCall* call) { return std::holds_alternative<Request>(call->request); };
       if (std::ranges::any_of(dependent_, is_one)) runtime::failpoint(point);

@@ -220,7 +220,7 @@ Statement::Outcome Statement::read(const PGresult* reply) {
 
 // An id without a row changed hands while it was looked at: it is asked for again.
 void Statement::read_claims(const PGresult* reply, Outcome& outcome) {
-  runtime::failpoint("P3");
+  runtime::failpoint("claim-written");
   const RowsById rows(reply);
   for (std::size_t at = 0; at < leaders_.size(); ++at) {
     const std::size_t first = leaders_[at];

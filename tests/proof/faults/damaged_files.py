@@ -7,8 +7,8 @@ import shutil
 import time
 
 import callers
-import gateway
 import proof
+import wire
 
 FAULTS = ("F23",)
 QUICK = {"rounds": 1}
@@ -51,11 +51,10 @@ HARM = {
 def look(context, stage, name, answered, report):
     """Starts the gateway on damaged files; it refuses, or knows all."""
     semel = stage.nodes[0]
-    before = len(semel.stderr())
     semel.spawn()
-    gateway.wire.eventually(lambda: semel.process.poll() is not None or "listening on" in semel.stderr()[before:], 20)
-    said = semel.stderr()[before:]
-    if semel.process.poll() is not None:
+    wire.eventually(lambda: not semel.is_running() or semel.is_ready(), 20)
+    said = semel.said_now()
+    if not semel.is_running():
         report.must(semel.process.returncode == 1 and name != "nothing" and "cannot be opened" in said, f"{name}: {said[-300:]}")
         return
     effects = len(stage.origin.records())

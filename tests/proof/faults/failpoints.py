@@ -1,11 +1,10 @@
-"""kill -9 at each of the failpoints P1 to P13, on both stores, with routes that hold and routes that retry
+"""kill -9 at each failpoint, on both stores, with routes that hold and routes that retry
 
 One request is on its way when the process dies at the point; then the gateway is started again and the request is retried
-from three sides. Before the claim was written (P1, P2) the retry runs. After it (P3 to P5) nothing has gone out: a route
-that retries runs it once, a route that holds says that nobody knows, because a gateway that died cannot say how far it
-got. From the first byte to the origin up to the write of the answer (P6 to P11) a route that holds says that nobody knows,
-and never sends the request again. When the answer is stored (P12, P13) a retry gets it, the same bytes, on any route. No key
-stays in flight.
+from three sides. Before the claim is written the retry runs. After that, until the first byte goes out, a route that retries
+runs it once; a route that holds says that nobody knows, because a gateway that died cannot say how far it got. From the
+first byte to the origin up to the write of the answer a route that holds says that nobody knows, and never sends the request
+again. When the answer is stored a retry gets it, the same bytes, on any route. No key stays in flight.
 """
 import concurrent.futures
 import threading
@@ -16,6 +15,7 @@ import checker
 import gateway
 import oracle
 import origin
+import programs
 import proof
 import wire
 
@@ -25,22 +25,26 @@ RELEASE = {"stores": ("embedded", "postgres"), "rounds": 4, "episodes": 10}
 
 LARGE = 12 << 20
 LATE_S = 0.3
-POINTS = [f"P{number}" for number in range(1, 14)]
+# Each failpoint; written-in-part is passed with a request and with a reply, and the sizes of the two say which it is.
 # What may be heard in the end, and how many effects there may be. "runs" is a first answer, "replays" is not.
-HOLDS = {"P1": ("runs", 1), "P2": ("runs", 1), "P3": ("unknown", 0), "P4": ("unknown", 0), "P5": ("unknown", 0),
-         "P6": ("unknown", 0), "P7": ("unknown", (0, 1)), "P8": ("unknown", 1), "P9": ("unknown", 1),
-         "P10": ("unknown", 1), "P11": (("unknown", "replays"), 1), "P12": ("replays", 1), "P13": ("replays", 1)}
-RETRIES = {**HOLDS, "P3": ("runs", 1), "P4": ("runs", 1), "P5": ("runs", 1), "P6": ("runs", 1), "P7": ("runs", (1, 2)),
-           "P8": ("runs", 2), "P9": ("runs", 2), "P10": ("runs", 2), "P11": (("runs", "replays"), (1, 2))}
+HOLDS = {"request-parsed": ("runs", 1), "claim-prepared": ("runs", 1), "claim-written": ("unknown", 0),
+         "claim-granted": ("unknown", 0), "upstream-connected": ("unknown", 0), "request-written-in-part": ("unknown", 0),
+         "request-sent": ("unknown", (0, 1)), "answer-begun": ("unknown", 1), "answer-read-in-part": ("unknown", 1),
+         "outcome-known": ("unknown", 1), "completion-begun": (("unknown", "replays"), 1), "outcome-kept": ("replays", 1),
+         "reply-written-in-part": ("replays", 1)}
+RETRIES = {**HOLDS, "claim-written": ("runs", 1), "claim-granted": ("runs", 1), "upstream-connected": ("runs", 1),
+           "request-written-in-part": ("runs", 1), "request-sent": ("runs", (1, 2)), "answer-begun": ("runs", 2),
+           "answer-read-in-part": ("runs", 2), "outcome-known": ("runs", 2),
+           "completion-begun": (("runs", "replays"), (1, 2))}
+CASES = tuple(HOLDS)
 
 
 def among(value, allowed):
     return value in allowed if isinstance(allowed, tuple) else value == allowed
 
 
-def failpoint_of(point):
-    """P13 is P6 of a reply; which of the two it is, the sizes of request and reply say."""
-    return "P6" if point == "P13" else point
+def failpoint_of(case):
+    return "written-in-part" if case.endswith("-written-in-part") else case
 
 
 def heard(records):
@@ -77,22 +81,23 @@ def retry(address, journal, operation, extra):
     return records
 
 
-def kill_at(context, point, route, store, upstream, journal, number):
+def kill_at(context, case, route, store, upstream, journal, number):
     """One kill; the report, and the operation."""
     report = proof.Report()
-    where = f"{point} on a route that {route}s, {store.split(':')[0]}"
-    body = b"x" * LARGE if point == "P6" else b'{"n": 1}'
-    extra = [("X-Reply-Bytes", str(LARGE))] if point in ("P9", "P13") else []
-    operation = callers.Operation("alice", f"{point}-{route}-{number}", body, f"/{route}/effects")
+    where = f"{case} on a route that {route}s, {store.split(':')[0]}"
+    body = b"x" * LARGE if case == "request-written-in-part" else b'{"n": 1}'
+    extra = [("X-Reply-Bytes", str(LARGE))] if case in ("answer-read-in-part", "reply-written-in-part") else []
+    operation = callers.Operation("alice", f"{case}-{route}-{number}", body, f"/{route}/effects")
     room = context.room()
     semel = gateway.Gateway(context.binary, oracle.CONFIG, folder=room, upstream=upstream,
-                            store=store if store != "embedded" else f"embedded:{room / 'data'}",
-                            environment={"SEMEL_FAILPOINT": f"{failpoint_of(point)}:kill"})
+                            store=None if store == "embedded" else store,
+                            environment={"SEMEL_FAILPOINT": f"{failpoint_of(case)}:kill"})
     try:
         semel.start()
         caller = callers.Caller(semel.address, journal)
         caller.connection = LateReader(semel.address)
-        first = caller.call(operation, [*extra, ("X-Pause-Ms", str(LATE_S * 1000))] if point == "P6" else extra)
+        late = [("X-Pause-Ms", str(LATE_S * 1000))] if case == "request-written-in-part" else []
+        first = caller.call(operation, [*extra, *late])
         caller.hang_up()
         if not report.must(semel.wait(5) == -9, f"{where}: the point was not passed"):
             return report, operation
@@ -101,7 +106,7 @@ def kill_at(context, point, route, store, upstream, journal, number):
         del semel.environment["SEMEL_FAILPOINT"]
         semel.start()
         records = retry(semel.address, journal, operation, extra)
-        wanted = (HOLDS if route == "hold" else RETRIES)[point][0]
+        wanted = (HOLDS if route == "hold" else RETRIES)[case][0]
         report.must(among(heard(records), wanted), f"{where}: retries heard {heard(records)}, not {wanted}")
         report.must(semel.stop() == 0, f"{where}: semel did not end in good order")
     finally:
@@ -114,22 +119,22 @@ def run_store(context, store, rounds, workers):
     report = proof.Report()
     room = context.room()
     journal = callers.Journal(room / "calls.jsonl")
-    port = gateway.free_port()
+    port = programs.free_port()
     recorder = origin.Origin(port, room / "origin.jsonl")
     try:
-        tasks = [(point, route, number) for number in range(rounds) for point in POINTS for route in ("hold", "retry")]
+        tasks = [(case, route, number) for number in range(rounds) for case in CASES for route in ("hold", "retry")]
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             done = list(pool.map(lambda task: kill_at(context, task[0], task[1], store, f"127.0.0.1:{port}", journal,
                                                       task[2]), tasks))
     finally:
         recorder.close()
     records, calls = recorder.records(), journal.records()
-    for (point, route, _), (one, operation) in zip(tasks, done):
+    for (case, route, _), (one, operation) in zip(tasks, done):
         report.add(one)
         effects = sum(r["what"] == "effect" for r in records if r["key"] == operation.key)
-        wanted = (HOLDS if route == "hold" else RETRIES)[point][1]
-        report.must(among(effects, wanted), f"{point}, {route}, {store.split(':')[0]}: {effects} effects, not {wanted}")
-    # A route that retries is allowed a second effect after P6 to P11; of the others everything must hold.
+        wanted = (HOLDS if route == "hold" else RETRIES)[case][1]
+        report.must(among(effects, wanted), f"{case}, {route}, {store.split(':')[0]}: {effects} effects, not {wanted}")
+    # A route that retries is allowed a second effect once bytes have gone out; of the others everything must hold.
     held = [operation.key for (_, route, _), (_, operation) in zip(tasks, done) if route == "hold"]
     violations = checker.check([r for r in records if r["key"] in held], [c for c in calls if c["key"] in held])
     report.add(context.judged(oracle.Verdict(records, calls, None, [], violations)))
@@ -138,6 +143,8 @@ def run_store(context, store, rounds, workers):
 
 def run(context, stores, rounds, workers=4):
     report = proof.Report()
+    known, tried = proof.failpoints_of(context.binary), {failpoint_of(case) for case in CASES}
+    report.must(set(known) == tried, f"the binary's failpoints are {known}, these are tried: {sorted(tried)}")
     for store in stores:
         context.say(store)
         if store == "embedded":

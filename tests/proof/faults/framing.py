@@ -5,13 +5,12 @@ each takes --binary and ends with 0, or with 77 where it cannot run.
 """
 import sys
 
+import harness
 import proof
 
 FAULTS = ("F32", "F33")
 QUICK = {}
 RELEASE = {}
-
-SKIPPED = 77
 
 
 def run(context):
@@ -20,7 +19,7 @@ def run(context):
     for program in programs:
         context.say(program.stem)
         said, code = context.program(sys.executable, "-B", program, "--binary", context.binary)
-        if code != SKIPPED:
+        if code != harness.SKIPPED:
             report.must(code == 0, f"{program.name}: {said[-1500:]}")
             report.counts["faults"] += 1
     if not report.counts["faults"]:

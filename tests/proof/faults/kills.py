@@ -12,7 +12,8 @@ FAULTS = ("F02", "F36")
 QUICK = {"kills": 100, "pause": (0.1, 0.6)}
 RELEASE = {"kills": 100, "pause": (0.2, 0.9), "episodes": 90}
 
-POINTS = ("P1", "P2", "P3", "P4", "P5", "P7", "P8", "P10", "P11", "P12")
+POINTS = ("request-parsed", "claim-prepared", "claim-written", "claim-granted", "upstream-connected", "request-sent",
+          "answer-begun", "outcome-known", "completion-begun", "outcome-kept")
 PATIENCE_S = 3.0  # until the point has been passed so often; then from outside
 
 

@@ -32,7 +32,7 @@ def stop_once(context, store, number, route):
     report = proof.Report()
     with context.oracle(clients=0, nodes=2, store=store) as stage:
         sleeper, other = stage.nodes
-        sleeper.environment["SEMEL_FAILPOINT"] = "P7:stop"
+        sleeper.environment["SEMEL_FAILPOINT"] = "request-sent:stop"
         stage.start()
         operation = callers.Operation("alice", f"stopped-{number}", b"{}", f"/{route}/effects")
         stage.load.operations.add(operation)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The demo does what it prints: demo_test.py SEMEL
+"""The demo does what it prints: demo.py --binary SEMEL
 
 The curl lines are taken from its output and run as they stand, by a shell.
 """
@@ -10,9 +10,9 @@ import re
 import signal
 import subprocess
 import tempfile
-import unittest
 
-from programs import demo, semel
+import harness
+import programs
 
 
 class Answer:
@@ -24,7 +24,7 @@ class Answer:
 
 
 def run(line):
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    done = programs.run("bash", "-c", line, seconds=60)
     if done.returncode != 0:
         raise AssertionError(f"{line}: {done.stderr}")
     return done.stdout
@@ -42,9 +42,9 @@ def effects(running):
     return json.loads(run(re.search(r"^curl .*/effects$", running.text, re.M)[0]))
 
 
-class WithSemel(unittest.TestCase):
+class WithSemel(harness.Case):
     def test_the_four_lines_give_what_is_promised(self):
-        with demo() as running:
+        with self.demo() as running:
             lines = lines_of(running.text)
             self.assertEqual(len(lines), 4, running.text)
             first, again, other, keyless = map(curl, lines)
@@ -65,7 +65,7 @@ class WithSemel(unittest.TestCase):
             self.assertEqual((err, status), ("", 0))
 
     def test_a_failure_may_be_tried_again_and_a_slow_payment_is_in_flight(self):
-        with demo() as running:
+        with self.demo() as running:
             post = f"curl -si {running.url}/v1/%s -H 'Idempotency-Key: %s' -d '{{\"amount\":5}}'"
             self.assertEqual(curl(post % ("flaky", "f")).status, 500)
             self.assertEqual(curl(post % ("flaky", "f")).status, 201)
@@ -79,30 +79,26 @@ class WithSemel(unittest.TestCase):
 
     def test_it_leaves_no_folder_behind(self):
         with tempfile.TemporaryDirectory() as folder:
-            os.environ["TMPDIR"] = folder
-            try:
-                for how in (signal.SIGINT, signal.SIGTERM):
-                    with demo() as running:
-                        self.assertEqual(len(os.listdir(folder)), 1)
-                        self.assertEqual(running.end(how)[2], 0)
-                    self.assertEqual(os.listdir(folder), [])
-            finally:
-                del os.environ["TMPDIR"]
+            for how in (signal.SIGINT, signal.SIGTERM):
+                with self.demo(environment={"TMPDIR": folder}) as running:
+                    self.assertEqual(len(os.listdir(folder)), 1)
+                    self.assertEqual(running.end(how)[2], 0)
+                self.assertEqual(os.listdir(folder), [])
 
     def test_data_in_a_folder_outlives_the_demo(self):
         with tempfile.TemporaryDirectory() as folder:
             data = pathlib.Path(folder) / "keys"
-            with demo("--data", str(data)) as running:
+            with self.demo("--data", str(data)) as running:
                 first = curl(lines_of(running.text)[0])
                 running.end()
-            with demo("--data", str(data)) as running:
+            with self.demo("--data", str(data)) as running:
                 again = curl(lines_of(running.text)[0])
                 self.assertEqual((again.status, again.body), (201, first.body))
                 self.assertEqual(again.fields["idempotent-replayed"], "true")
                 self.assertEqual(effects(running)["effects"], 0)
 
     def test_the_log_is_there_when_asked_for(self):
-        with demo("--log") as running:
+        with self.demo("--log") as running:
             curl(lines_of(running.text)[0])
             out = running.end()[0]
             line = json.loads(out.split("\n")[0])
@@ -110,19 +106,19 @@ class WithSemel(unittest.TestCase):
             self.assertNotIn("a1", out)
 
     def test_a_port_that_is_taken_is_named(self):
-        with demo() as running:
+        with self.demo() as running:
             for option in ("--port", "--admin-port", "--api-port"):
-                ports = {"--port": 0, "--admin-port": 0, "--api-port": 0, option: running.port}
-                done = semel("demo", *(str(word) for pair in ports.items() for word in pair))
+                ports = {"--port": 0, "--admin-port": 0, "--api-port": 0, option: running.address[1]}
+                done = self.run_semel("demo", *(str(word) for pair in ports.items() for word in pair))
                 self.assertEqual(done.returncode, 1, done.stdout)
-                self.assertIn(f"cannot listen on 127.0.0.1 port {running.port}", done.stderr)
+                self.assertIn(f"cannot listen on 127.0.0.1 port {running.address[1]}", done.stderr)
                 self.assertIn(option, done.stderr)
             self.assertEqual(curl(lines_of(running.text)[0]).status, 201)
 
 
-class WithoutSemel(unittest.TestCase):
+class WithoutSemel(harness.Case):
     def test_the_same_request_charges_twice(self):
-        with demo("--without") as running:
+        with self.demo("--without") as running:
             first, again = map(curl, lines_of(running.text))
             self.assertEqual((first.status, again.status), (201, 201))
             self.assertEqual([json.loads(answer.body)["id"] for answer in (first, again)], ["pay_1", "pay_2"])
@@ -131,7 +127,7 @@ class WithoutSemel(unittest.TestCase):
             self.assertEqual((out, err, status), ("\n2 requests came, 2 payments were charged.\n", "", 0))
 
     def test_what_is_not_a_payment_is_refused(self):
-        with demo("--without") as running:
+        with self.demo("--without") as running:
             for body in ("", "amount=25", "{}", '{"amount":0}', '{"amount":"25"}', '{"amount":2.5}', "[25]"):
                 done = curl(f"curl -si {running.url}/v1/payments -d '{body}'")
                 self.assertEqual(done.status, 400, body)
@@ -140,4 +136,4 @@ class WithoutSemel(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.run()
