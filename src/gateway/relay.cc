@@ -19,7 +19,6 @@
 #include "http/failure.h"
 #include "http/head.h"
 #include "http/transaction.h"
-#include "http/tunnel.h"
 #include "http/upstream.h"
 #include "http/writer.h"
 #include "policy/forward.h"
@@ -157,8 +156,7 @@ Task<RelayEnd> Relay::carry_websocket(Millis silence) {
   const http::Head& answer = call_->head();
   if (!core::equal_ignoring_case(answer.find("Upgrade").value_or(""), policy::websocket)) co_return RelayEnd::lost;
   const auto fields = [&](http::HeadWriter& out) { write_answer_(answer, out); };
-  const http::Try<void> agreed = co_await client_.switch_protocol(policy::websocket, fields);
-  if (agreed) co_await http::tunnel(&client_.connection(), &call_->connection(), silence);
+  co_await client_.switch_protocol(policy::websocket, fields, call_->connection(), silence);
   co_return RelayEnd::answered;
 }
 

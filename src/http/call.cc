@@ -59,7 +59,7 @@ void Call::renew_parser() {
   if (no_body_) parser_->expect_no_body();
 }
 
-// A space before a colon is the one mistake that is corrected; then the head is needed as a whole.
+// A space before a colon is the only mistake that is corrected. To correct it, the whole head is needed.
 Task<CallEnd> Call::read_repaired_head() {
   Connection& connection = link_->connection();
   std::size_t end = connection.unread().find(head_end);

@@ -54,18 +54,19 @@ ssize_t send_together(int socket, std::span<const std::string_view> parts) {
 
 }  // namespace
 
-Connection::Connection(Socket socket, Ticker& ticker) : socket_(std::move(socket)), watch_(ticker, [this] { late(); }) {
+Connection::Connection(Socket socket, Ticker& ticker)
+    : socket_(std::move(socket)), watch_(ticker, [this] { miss(when_late_); }) {
   if (socket_.is_open()) send_at_once(socket_);
 }
 
-// A connection that is closed by close() was cut, and TLS lets the peer know the difference.
+// close() means that the connection was cut. Otherwise TLS tells the peer that this is a proper end.
 Connection::~Connection() {
   if (tls_ != nullptr && socket_.is_open()) tls_->say_end();
 }
 
 Attempted<void> Connection::connect(asio::ip::tcp::endpoint endpoint) {
   const auto [error] = co_await socket_.async_connect(endpoint, quietly);
-  if (error) co_return failed(watch_.late() ? Failure::timed_out : Failure::unreachable);
+  if (error) co_return failed(late_ ? Failure::timed_out : Failure::unreachable);
   send_at_once(socket_);
   co_return Try<void>();
 }
@@ -114,7 +115,7 @@ Try<std::size_t> Connection::write_now(std::span<const std::string_view> parts) 
   return failed(reason({errno, boost::system::system_category()}));
 }
 
-// Nearly always the system takes it all at once, and nobody has to wait.
+// The system nearly always takes all of it at once, without a wait.
 Attempted<void> Connection::write(std::string_view first, std::string_view second, std::string_view third) {
   std::array<std::string_view, parts_max> parts{first, second, third};
   if (tls_ != nullptr) co_return co_await write_tls(parts);
@@ -136,16 +137,17 @@ Attempted<void> Connection::write(std::string_view first, std::string_view secon
   co_return Try<void>();
 }
 
-void Connection::late() {
-  if (const auto instead = std::exchange(instead_, nullptr)) {
-    instead();
+void Connection::miss(Lateness then) {
+  late_ = true;
+  if (then == Lateness::interrupt) {
+    interrupt();
   } else {
     close();
   }
 }
 
 Failure Connection::reason(const boost::system::error_code& error) const {
-  if (watch_.late()) return Failure::timed_out;
+  if (late_) return Failure::timed_out;
   return error == asio::error::eof ? Failure::closed : Failure::broken;
 }
 

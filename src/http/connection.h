@@ -1,9 +1,10 @@
-// A TCP connection with a read buffer and a deadline, with TLS or without: nobody else sees the socket.
+// A TCP connection with a read buffer and a deadline, with TLS or without. Nothing else in the program sees the socket.
+//
+// One coroutine may read while another one writes. A peer that misses the deadline ends both with Failure::timed_out.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,7 +25,7 @@ namespace semel::http {
 
 using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
 
-// To copy a body of this size costs less than to send it beside its head.
+// Up to this size, copying a body behind its head costs less than sending the two as separate buffers.
 inline constexpr std::size_t joined_bytes_max = 4'096;
 
 class Connection {
@@ -36,49 +37,50 @@ class Connection {
 
   Attempted<void> connect(boost::asio::ip::tcp::endpoint endpoint);
 
-  // Everything that follows is encrypted. Failure::broken: the peer speaks no TLS that we take, or is not who it should
-  // be. `host` is whom the certificate of a server must name.
+  // Everything that follows is encrypted. Failure::broken: the peer speaks no TLS that we accept, or its certificate is
+  // not the one we need. The certificate of a server must be for `host`.
   Attempted<void> accept_tls(std::shared_ptr<const TlsContext> context);
   Attempted<void> connect_tls(std::shared_ptr<const TlsContext> context, const std::string& host);
-  // Why that failed; only right after it has.
+  // Why that failed. To be called right after it has.
   [[nodiscard]] std::string tls_complaint() const { return tls_->complaint(); }
   [[nodiscard]] bool encrypted() const { return tls_ != nullptr; }
-  // Of the client's certificate, which has been verified; empty if there is none.
+  // The subject of the client's certificate, which has been verified; empty if there is none.
   [[nodiscard]] std::string_view client_subject() const { return tls_ ? tls_->subject() : std::string_view(); }
 
   // Waits for more bytes and appends them to unread(). Failure::closed at the end of the stream, and nowhere else.
   Attempted<void> fill();
   [[nodiscard]] std::string_view unread() const { return std::string_view(buffer_).substr(from_, to_ - from_); }
   void consume(std::size_t size);
-  // While nothing is unread: keeps no more room than a connection needs that has nothing to say.
+  // If nothing is unread, shrinks the buffer to what an idle connection needs.
   void give_room_back();
 
-  // Writes everything, in order. `written` counts the bytes that went out, also when the call fails.
+  // Writes all parts, in order. written() counts the bytes that went out, also when the call fails.
   Attempted<void> write(std::string_view first, std::string_view second = {}, std::string_view third = {});
   [[nodiscard]] std::size_t written() const { return written_; }
   void reset_written() { written_ = 0; }
 
-  // Whether a connection that should be silent is: false if it was closed or sent something.
+  // Whether the peer of an idle connection is silent: false if it has closed or sent something.
   [[nodiscard]] bool silent();
 
+  // The connection's own deadline; transactions on it have theirs. when_late() says what it does when it is missed.
   [[nodiscard]] Ticker::Watch& deadline() { return watch_; }
-  // What a deadline that is missed does, once, instead of closing the connection. Nothing: it closes it again.
-  void when_late(std::function<void()> instead) { instead_ = std::move(instead); }
+  void when_late(Lateness then) { when_late_ = then; }
+  // The peer has missed a deadline, this one or another: what is under way, and all that fails later, has timed out.
+  void miss(Lateness then);
   [[nodiscard]] std::string peer_address() const;
   [[nodiscard]] Executor executor() { return socket_.get_executor(); }
-  // Ends what is under way on this connection with Failure::broken; the connection stays open.
+  // Ends what is under way on this connection with Failure::broken. The connection stays open.
   void interrupt();
   void shut_down_writing();
   void close();
 
  private:
-  void late();
-  // For bytes behind those that are unread.
+  // Makes room in the buffer behind the bytes that are unread.
   void make_room();
-  // How many bytes the system took at once; 0 if it takes none now.
+  // Returns how many bytes the system took at once; 0 if it takes none now.
   Try<std::size_t> write_now(std::span<const std::string_view> parts);
   [[nodiscard]] Failure reason(const boost::system::error_code& error) const;
-  // As their namesakes, with TLS; in connection_tls.cc.
+  // The same with TLS: connection_tls.cc.
   Attempted<void> shake_hands();
   Attempted<void> fill_tls();
   Attempted<void> write_tls(std::array<std::string_view, 3> parts);
@@ -87,7 +89,8 @@ class Connection {
   Socket socket_;
   std::unique_ptr<Tls> tls_;
   Ticker::Watch watch_;
-  std::function<void()> instead_;
+  Lateness when_late_ = Lateness::close;
+  bool late_ = false;
   std::string buffer_;
   std::size_t from_ = 0;
   std::size_t to_ = 0;

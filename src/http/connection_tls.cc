@@ -1,4 +1,4 @@
-// The encrypted side of a connection: a step, then wait for what it wants, then again.
+// The encrypted side of a connection: make a step, wait for what the step wants, repeat.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace asio = boost::asio;
 constexpr std::size_t record_bytes_max = 16'384;
 constexpr auto quietly = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
-// As much as one record holds, from the front of the parts, so that a head and its body share one.
+// Takes as much from the front of the parts as one record holds, so that a head and its body share one.
 std::string next_record(std::array<std::string_view, 3>& parts) {
   std::string record;
   for (std::string_view& part : parts) {
@@ -68,7 +68,8 @@ Attempted<void> Connection::fill_tls() {
     if (!step) co_return failed(step.error());
     to_ += step->size;
     if (step->want == Tls::Want::nothing) co_return Try<void>();
-    if (to_ == 0 && watch_.resting()) std::string().swap(buffer_);  // OpenSSL costs an idle connection enough
+    if (to_ == 0 && watch_.resting())
+      std::string().swap(buffer_);  // OpenSSL takes enough memory for an idle connection
     const Try<void> ready = co_await ready_for(step->want);
     if (!ready) co_return failed(ready.error());
   }
@@ -93,7 +94,7 @@ Attempted<void> Connection::write_tls(std::array<std::string_view, 3> parts) {
   co_return Try<void>();
 }
 
-// Nobody touches the session while the socket is closed: its number may be another connection's by then.
+// The session is not touched once the socket is closed: its number may belong to another connection by then.
 Attempted<void> Connection::ready_for(Tls::Want want) {
   const auto what = want == Tls::Want::read ? Socket::wait_read : Socket::wait_write;
   const auto [error] = co_await socket_.async_wait(what, quietly);

@@ -1,4 +1,4 @@
-// How a connection can fail. What a failure means for a key is decided by who called (see src/gateway/forward.cc).
+// How a connection can fail. The caller decides what a failure means for a key.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace semel::http {
 
 enum class Failure : std::uint8_t {
   closed,       // the peer closed the connection, in good order
-  broken,       // the connection was reset, or ended by ourselves
+  broken,       // the connection was reset, or we ended it
   timed_out,    // it took too long
-  malformed,    // what it sent is not HTTP/1.1 as we take it
+  malformed,    // the peer sent something that is not HTTP/1.1 as we accept it
   too_large,    // over a limit of ours
   long_target,  // the target of a request is over its limit
   unreachable,  // no connection could be made

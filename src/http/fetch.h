@@ -1,7 +1,7 @@
-// Fetches one small document, with TLS where its address says https: the keys of webhook providers.
+// Fetches one small document, with TLS if its address says https. It is used for the keys of webhook providers.
 //
-// A server is believed if its certificate is signed by an authority that this machine trusts and names the host. There
-// are no redirects: what was asked for is what is taken.
+// A server is trusted if its certificate names the host and is signed by an authority that this machine trusts.
+// Redirects are not followed.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct FetchOrder {
   std::string body;  // JSON for a POST; empty: a GET
 };
 
-// The body of a 200, at most 256 KiB, within ten seconds.
+// Returns the body of a 200 reply: at most 256 KiB, within ten seconds.
 Attempted<std::string> fetch(FetchOrder order, Clock* clock, Executor executor);
 
 }  // namespace semel::http

@@ -41,7 +41,7 @@ void Head::clear() {
   length_ = 0;
 }
 
-// The views follow the bytes to their new place.
+// The views are moved with the bytes.
 void Head::make_room(std::size_t size) {
   if (bytes_.capacity() - bytes_.size() >= size) return;
   std::string grown;

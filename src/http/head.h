@@ -1,4 +1,4 @@
-// The head of a message, taken apart. The parts lie in one buffer that is reused from message to message.
+// The head of a message, split into its parts. The parts are views into one buffer, which the next head reuses.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class Head {
   void set_framing(Framing framing, std::uint64_t length);
   void set_version(unsigned version) { version_ = version; }
   void set_keep_alive(bool keep_alive) { keep_alive_ = keep_alive; }
-  // After the last add() views into the head stay valid until clear().
+  // After the last add(), views into the head stay valid until clear().
   void add(std::string_view name, std::string_view value);
 
   [[nodiscard]] std::string_view method() const { return method_; }
@@ -38,7 +38,7 @@ class Head {
   [[nodiscard]] Framing framing() const { return framing_; }
   [[nodiscard]] std::uint64_t length() const { return length_; }
   [[nodiscard]] std::span<const FieldView> fields() const { return fields_; }
-  // The first line of a field.
+  // Returns the value of the first line with this name.
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const;
 
  private:

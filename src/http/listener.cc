@@ -61,7 +61,7 @@ class Visit {
     const Gate& gate = self->gate_;
     if (self->number_ > gate.connections_max || (self->of_address_ != 0 && self->of_address_ > gate.per_address_max)) {
       self->handler_.turned_away();
-      if (self->tls_ == nullptr) co_await self->session_.turn_away();  // a handshake only to say no costs too much
+      if (self->tls_ == nullptr) co_await self->session_.turn_away();  // a handshake costs too much only to refuse
       co_return;
     }
     if (self->tls_ != nullptr) {
@@ -82,7 +82,7 @@ class Visit {
   RequestHandler& handler_;
   const Millis handshake_time_;
   const std::size_t number_;
-  const std::string address_;  // "" where it does not matter
+  const std::string address_;  // "" if addresses are not counted
   const std::size_t of_address_;
   Session session_;
 };
@@ -139,7 +139,7 @@ Task<void> Listener::accept() {
     const auto [error] = co_await acceptor_.async_accept(socket, asio::as_tuple(asio::use_awaitable_t<Executor>()));
     if (!acceptor_.is_open()) co_return;
     if (error) {
-      co_await ticker_.next();  // out of file descriptors, most likely: waiting helps, hurrying does not
+      co_await ticker_.next();  // most likely out of file descriptors: wait before trying again
       continue;
     }
     auto visit = std::make_unique<Visit>(std::make_unique<Connection>(std::move(socket), ticker_), tls_, *handler_,

@@ -1,4 +1,5 @@
-// Takes connections on one address for one thread. Several threads listen on the same address and the kernel deals.
+// Accepts connections on one address for one thread. Several threads listen on the same address, and the kernel shares
+// out the connections.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,7 @@ namespace semel::http {
 // How many connections each client address has open.
 class Visitors {
  public:
-  // The number that there are with this one.
+  // Returns how many there are now, this one included.
   std::size_t enter(const std::string& address);
   void leave(const std::string& address);
 
@@ -42,19 +43,19 @@ struct Gate {
   Visitors visitors;
 };
 
-// Whether others may listen on the same address. The kernel then deals to all of them, whatever process they are in, so
-// the first of a process looks alone whether the address is free.
+// Whether others may listen on the same address. The kernel then shares out connections to all of them, even to other
+// processes. So the first listener of a process opens the address alone, to see whether it is free.
 enum class Sharing : std::uint8_t { alone, shared };
 
 class Listener {
  public:
-  // Code::unavailable: the address cannot be had; the message says which and why.
+  // Code::unavailable: the address cannot be opened; the message says which and why.
   static Result<std::unique_ptr<Listener>> open(const Executor& executor, Ticker& ticker, const std::string& host,
                                                 std::uint16_t port, Sharing sharing, Gate& gate);
 
-  // Serves until stop(); connections that are there then go on to their end.
+  // Accepts until stop(). Connections that are open then are served to their end.
   void start(RequestHandler& handler, SessionLimits limits);
-  // For connections that are accepted from now on; nothing: they are not encrypted.
+  // For connections that are accepted from now on. Null: they are not encrypted.
   void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
   void stop();
   [[nodiscard]] std::uint16_t port() const { return port_; }

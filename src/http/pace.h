@@ -1,8 +1,9 @@
 // How slowly a peer may send or take, on average.
 //
-// A peer starts with an advance: what it would move in `grace` at the slowest rate allowed. Waiting for it uses the
-// advance up, what it moves earns it back, never beyond the start. So a peer that keeps up may pause for `grace`, and
-// one that moves a byte now and then may not go on for ever. Without a rate only `grace` counts, anew each time. Pure.
+// A peer starts with an advance: as many bytes as it would move in `grace` at the slowest rate allowed. Waiting for the
+// peer uses the advance up; bytes that it moves earn it back, up to where it started. So a peer that keeps up may pause
+// for `grace`, and a peer that moves a byte now and then is ended at some time. Without a rate each wait may take
+// `grace`. Pure.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,9 @@ class Pace {
         advance_max_(static_cast<std::uint64_t>(grace.count()) * rate_),
         advance_(advance_max_) {}
 
-  // For how long it may be waited for now.
+  // How long the next wait for the peer may take.
   [[nodiscard]] Millis left() const { return rate_ == 0 ? grace_ : Millis{static_cast<Millis::rep>(advance_ / rate_)}; }
+  // A wait has ended: it took `waited`, and `bytes` were moved.
   void moved(std::size_t bytes, Millis waited) {
     const std::uint64_t used = static_cast<std::uint64_t>(waited.count()) * rate_;
     advance_ -= std::min(advance_, used);

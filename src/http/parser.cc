@@ -1,6 +1,7 @@
 // Beast calls back while it parses; the callbacks fill the Head or note which bytes are the body.
-// Beast asserts that the last chunk never comes in pieces, which is for the sender to decide; without the assertions
-// its code is right in that case, too (tests/fuzz/fuzz_request.cc).
+//
+// Beast asserts that the last chunk never comes in pieces. But that depends on the sender. Without the assertions
+// Beast's code handles that case correctly, too (tests/fuzz/fuzz_request.cc).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +23,8 @@ namespace beast = boost::beast;
 
 constexpr std::size_t extension_bytes_max = 4'096;  // of all chunks of a message; they mean nothing to us
 constexpr std::ptrdiff_t size_digits_max = 16;      // of a chunk
-// Beast counts the line of a request or not, depending on the pieces in which it comes; we count all of a head, and
-// Beast must not be the first to refuse one.
+// Whether Beast counts the request line depends on the pieces in which it comes. We count all of a head, and Beast must
+// not refuse one before we do.
 constexpr std::uint32_t limit_slack = 16;
 
 bool is_control(char c) {
@@ -40,7 +41,7 @@ template <bool is_request>
 Parser<is_request>::Parser(Head& head, ParserLimits limits) : head_(head), limits_(limits) {
   head_.clear();
   this->header_limit(limits.head_bytes + limit_slack);
-  this->body_limit(boost::none);  // bodies are bounded where they are kept, not where they pass through
+  this->body_limit(boost::none);  // a body is limited where it is kept, not where it passes through
 }
 
 template <bool is_request>
@@ -49,7 +50,7 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
   std::size_t consumed = 0;
   while (!this->is_header_done()) {
     const std::size_t size = this->put(boost::asio::buffer(bytes.substr(consumed)), error);
-    // Beast unfolds; what it has taken ends with a whole field.
+    // Beast joins folded lines. The bytes that it has taken end with a whole field.
     if (is_folded(bytes.substr(consumed, size))) return failed(Failure::malformed);
     consumed += size;
     if (error == beast::http::error::need_more) break;
@@ -75,8 +76,8 @@ Try<std::size_t> Parser<is_request>::read_head(std::string_view bytes) {
   return consumed;
 }
 
-// Of what `bytes` holds too much. As long as Beast has not told of the target, they begin with it; it may have waited
-// for the end of the head.
+// Tells which limit `bytes` is over. Until Beast has reported the target, the bytes begin with it: Beast may have
+// waited for the end of the head.
 template <bool is_request>
 Failure Parser<is_request>::over_limit(std::string_view bytes) const {
   if (!is_request || target_seen_) return Failure::too_large;
@@ -99,8 +100,8 @@ Try<typename Parser<is_request>::Piece> Parser<is_request>::read_body(std::strin
     piece.consumed += size;
     piece.data = data_;
     if (error == beast::http::error::need_more || (!error && size == 0 && data_.empty())) {
-      // What is left is the line of a chunk, or trailers, without their end; they must not have ended in another way,
-      // and there is an end to what is gathered of them.
+      // The rest is the line of a chunk, or trailers, whose end has not come yet. They must not contain a bare line
+      // feed, and must not grow without limit.
       const std::string_view left = bytes.substr(piece.consumed);
       if (has_bare_line_feed(left) || left.size() >= limits_.head_bytes) return failed(Failure::malformed);
       break;
@@ -140,7 +141,7 @@ void Parser<is_request>::on_response_impl(int code, Text /*reason*/, int version
 
 template <bool is_request>
 void Parser<is_request>::on_field_impl(beast::http::field /*field*/, Text name, Text value, Code& error) {
-  if (sealed_) {  // a trailer: discarded, so that it can never pass for a field that was checked
+  if (sealed_) {  // a trailer: dropped, so that it can never be taken for a field that was checked
     trailers_ = true;
     return;
   }
@@ -168,7 +169,7 @@ void Parser<is_request>::on_chunk_header_impl(std::uint64_t /*size*/, Text exten
   const char* const digits = *line_ == '\r' ? line_ + 2 : line_;  // behind the end of the chunk before
   if (extensions.data() - digits > size_digits_max) error = beast::http::error::bad_chunk;
   if (!extensions.empty() && extensions.front() != ';') error = beast::http::error::bad_chunk;  // a space
-  // Beast takes what is quoted as it is, and another parser may see the end of a line in it.
+  // Beast does not look into quotes, where another parser may see the end of a line.
   if (std::ranges::any_of(extensions, is_control)) error = beast::http::error::bad_chunk_extension;
   extension_bytes_ += extensions.size();
   if (extension_bytes_ > extension_bytes_max) error = beast::http::error::bad_chunk_extension;

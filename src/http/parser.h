@@ -19,26 +19,26 @@ struct ParserLimits {
   std::size_t fields = 65'535;
 };
 
-// One message, then it is spent.
+// Reads one message. For the next message make a new one.
 template <bool is_request>
 class Parser : private boost::beast::http::basic_parser<is_request> {
  public:
   Parser(Head& head, ParserLimits limits);
 
-  // For the answer to HEAD: it has the fields of a body, but none.
+  // For the answer to HEAD, which may have the fields of a body but has no body.
   void expect_no_body() { this->skip(true); }
 
-  // How many of `bytes` have been taken; what is left is offered again, with more behind it. Failure::too_large,
-  // long_target: over the limits.
+  // Returns how many of `bytes` have been taken. The caller offers the rest again, with more behind it.
+  // Failure::too_large, long_target: over the limits.
   Try<std::size_t> read_head(std::string_view bytes);
 
-  // The next piece of the body in `bytes`. Nothing consumed and not done: more bytes are needed.
+  // Returns the next piece of the body in `bytes`. Nothing consumed and not done(): it needs more bytes.
   struct Piece {
     std::size_t consumed = 0;
     std::string_view data;
   };
   Try<Piece> read_body(std::string_view bytes);
-  // The peer has closed: whether that was a proper end.
+  // The peer has closed. Fails if the message is not complete.
   Try<void> read_end();
 
   [[nodiscard]] bool started() const { return this->got_some(); }
@@ -65,7 +65,7 @@ class Parser : private boost::beast::http::basic_parser<is_request> {
   Head& head_;
   const ParserLimits limits_;
   std::string_view data_;
-  const char* line_ = nullptr;  // what is being parsed of a body
+  const char* line_ = nullptr;  // where the line of a chunk begins that is being parsed
   std::size_t head_size_ = 0;
   std::size_t fields_ = 0;
   bool target_seen_ = false;

@@ -16,6 +16,7 @@
 #include "http/head.h"
 #include "http/parser.h"
 #include "http/strict.h"
+#include "http/ticker.h"
 #include "http/writer.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -23,14 +24,14 @@
 namespace semel::http {
 namespace {
 
-constexpr std::size_t drained_bytes_max = 65'536;  // of a body that nobody wanted
+constexpr std::size_t drained_bytes_max = 65'536;  // of a body that the handler did not read
 constexpr Millis linger_time{1'000};
 constexpr std::string_view empty_line = "\r\n";
 
 constexpr std::string_view no_room =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
 
-// Why the head cannot be answered, if the reason is what the client sent.
+// Why the request is refused; nothing if it is not, or if the client is gone.
 std::optional<HeadFault> fault_of(const Try<void>& read, const Head& head) {
   if (read) return fault_of(head);
   switch (read.error()) {
@@ -47,7 +48,7 @@ std::optional<HeadFault> fault_of(const Try<void>& read, const Head& head) {
   }
 }
 
-// An RFC 9457 problem of no special type.
+// An RFC 9457 problem without a type of its own.
 std::string problem_body(const HeadFault& fault) {
   const auto title = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(fault.status));
   std::string body = R"({"type":"about:blank","title":")";
@@ -67,12 +68,15 @@ Session::Session(std::unique_ptr<Connection> connection, RequestHandler& handler
 
 Task<void> Session::run() {
   Next next = Next::request;
-  while (next == Next::request) next = co_await serve_one();
+  while (next == Next::request) {
+    next = co_await serve_one();
+    transaction_.reset();
+  }
 }
 
 Task<void> Session::turn_away() {
   const Try<void> told = co_await connection_->write(no_room);
-  static_cast<void>(told);  // gone or told: it is closed either way
+  static_cast<void>(told);  // the connection is closed either way
 }
 
 Task<Session::Next> Session::serve_one() {
@@ -89,9 +93,9 @@ Task<Session::Next> Session::serve_one() {
   }
   if (draining_) transaction_->close_after();
   co_await handler_.handle(*transaction_);
+  transaction_->silence();
   if (transaction_->status_sent() == 0) co_return Next::close;
 
-  connection_->deadline().expect_within(limits_.body_time);
   if (transaction_->close_wanted()) {
     if (!transaction_->body_read()) co_await linger();
     co_return Next::close;
@@ -108,7 +112,7 @@ Attempted<void> Session::read_head() {
     connection.deadline().idle(limits_.idle_time);
     const Try<void> first = co_await connection.fill();
     connection.deadline().busy();
-    if (!first) co_return failed(Failure::closed);  // nobody is owed an answer
+    if (!first) co_return failed(Failure::closed);  // there is no request to answer
   }
   connection.deadline().expect_within(limits_.head_time);
   // One empty line before a request is not an error (RFC 9112 §2.2).
@@ -128,13 +132,13 @@ Attempted<void> Session::read_head() {
   }
 }
 
-// Whoever has sent half a head is told that the rest came too late.
+// A client that has sent half a head is told that the rest came too late.
 Attempted<void> Session::wait_for_head() {
   Connection& connection = *connection_;
   if (connection.deadline().late()) co_return failed(Failure::timed_out);
-  connection.when_late([&connection] { connection.interrupt(); });
+  connection.when_late(Lateness::interrupt);
   const Try<void> more = co_await connection.fill();
-  connection.when_late(nullptr);
+  connection.when_late(Lateness::close);
   co_return more;
 }
 

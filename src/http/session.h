@@ -1,4 +1,4 @@
-// One connection from a client: request after request until somebody has had enough.
+// One connection from a client: request after request, until either side ends it.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,7 @@
 #include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
+#include "http/http1_transaction.h"
 #include "http/parser.h"
 #include "http/strict.h"
 #include "http/transaction.h"
@@ -22,11 +23,11 @@ namespace semel::http {
 class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
-  // Answers the request; the transaction outlives the task. What is left unanswered closes the connection.
+  // Replies to the request. The transaction outlives the task. If there is no reply, the connection is closed.
   virtual Task<void> handle(Transaction& transaction) = 0;
-  // What came was no request that could be handled, and was answered with this status.
+  // A client sent something that is no valid request. It was answered with this status.
   virtual void refused(std::uint16_t status) { static_cast<void>(status); }
-  // A client did not get through the TLS handshake.
+  // The TLS handshake with a client failed.
   virtual void handshake_failed() {}
   // A client came while there was no room for one more.
   virtual void turned_away() {}
@@ -35,9 +36,9 @@ class RequestHandler {
 struct SessionLimits {
   ParserLimits head;
   Millis head_time{10'000};  // from its first byte to its last
-  Millis body_time{60'000};  // for the body to arrive, and for the answer to be taken
+  Millis body_time{60'000};  // for the client to send the body, and to take the reply
   Millis idle_time{60'000};
-  std::uint64_t body_rate_min = 0;  // bytes per second, of bodies that are streamed either way; 0: any
+  std::uint64_t body_rate_min = 0;  // bytes per second, of bodies that are streamed in either direction; 0: any
 };
 
 class Session {
@@ -68,7 +69,7 @@ class Session {
   Head head_;
   std::string out_;
   std::optional<RequestParser> parser_;
-  std::optional<Transaction> transaction_;
+  std::optional<Http1Transaction> transaction_;
 };
 
 }  // namespace semel::http

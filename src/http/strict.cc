@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// The next member of a list field; empty members are passed over (RFC 9110 §5.6.1.2).
+// Returns the next member of a list field. Empty members are skipped (RFC 9110 §5.6.1.2).
 std::string_view next_member(std::string_view& list) {
   std::string_view member;
   while (member.empty() && !list.empty()) {
@@ -42,7 +42,7 @@ bool is_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Host, or the authority of an absolute target. A port may follow; nothing that begins a path, a query or a user may.
+// Whether this can be a Host, or the authority of an absolute target. A port may follow, but no path, query or user.
 bool is_authority(std::string_view text) {
   constexpr std::string_view marks = "-._~%!$&'()*+,;=:[]";
   return std::ranges::all_of(text, [&](char c) {
@@ -102,7 +102,7 @@ Coding coding_of(const Head& message) {
     any = true;
     std::string_view list = field.value;
     for (std::string_view coding = next_member(list); !coding.empty(); coding = next_member(list)) {
-      if (chunked) return Coding::faulty;  // chunked is not the last, or stands twice
+      if (chunked) return Coding::faulty;  // chunked is not the last coding, or is there twice
       chunked = iequals(coding, "chunked");
       if (!chunked) other = true;
     }

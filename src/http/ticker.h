@@ -1,8 +1,7 @@
 // Deadlines for many connections at the price of one timer.
 //
-// Every quarter of a second all connections of a thread are looked at, and those that are late are cancelled. A
-// deadline is therefore late by up to that much and never early. Setting one costs a store to memory, not a system
-// call.
+// Every quarter of a second the ticker of a thread looks at all its deadlines and calls those that have passed. So a
+// deadline may be noticed that much too late, and never too early. To set one costs a store to memory, no system call.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +17,17 @@
 
 namespace semel::http {
 
+// What a missed deadline ends.
+enum class Lateness : std::uint8_t {
+  close,      // the connection
+  interrupt,  // only what is under way on it, so that the peer can be told why
+};
+
 class Ticker {
  public:
   static constexpr Millis period{250};
 
-  // Something that can be late. Leaves its ticker when destroyed. Used on the ticker's thread only.
+  // Something that can be late: on_late is then called, once. Leaves its ticker when destroyed. For its thread only.
   class Watch : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
    public:
     Watch(Ticker& ticker, std::function<void()> on_late);
@@ -32,7 +37,7 @@ class Ticker {
 
     void expect_within(Millis time) { due_ = ticker_.tick_ + 1 + static_cast<std::uint64_t>(time / period); }
     void expect_nothing() { due_ = never; }
-    // An idle watch may be cut short at any time: see Ticker::cut_idle().
+    // Waits for something that may never come. Ticker::cut_idle() may end it at any time.
     void idle(Millis time) {
       expect_within(time);
       idle_ = true;
@@ -40,8 +45,9 @@ class Ticker {
     void busy() { idle_ = false; }
     [[nodiscard]] bool resting() const { return idle_; }
     [[nodiscard]] bool late() const { return late_; }
-    // Time that goes by in steps of a period; only differences mean anything.
+    // The time, in steps of a period. Only differences have a meaning.
     [[nodiscard]] Millis now() const { return period * static_cast<Millis::rep>(ticker_.tick_); }
+    [[nodiscard]] Ticker& ticker() const { return ticker_; }
 
    private:
     friend class Ticker;

@@ -1,5 +1,5 @@
-// One session: steps that never wait. OpenSSL keeps a queue of errors per thread; it is emptied before each step, or an
-// old error would be taken for one of this step.
+// One session: steps that never wait. OpenSSL keeps a queue of errors per thread. It is emptied before each step,
+// because an old error would be taken for an error of this step.
 #include "http/tls.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void expect_host(SSL* session, const std::string& host) {
   SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 }
 
-// Only of a certificate that was verified: one that was not has ended the handshake.
+// The certificate has been verified: otherwise the handshake would have failed.
 std::string subject_of(SSL* session) {
   const X509* const certificate = SSL_get0_peer_certificate(session);
   if (certificate == nullptr) return {};

@@ -1,7 +1,7 @@
-// TLS 1.2 and 1.3 on a socket that somebody else waits for (OpenSSL 3).
+// TLS 1.2 and 1.3 (OpenSSL 3). It never waits for its socket; the caller does.
 //
-// A Tls makes one step at a time on a socket that does not block and says what it waits for, so Connection has one way
-// of waiting whether a connection is encrypted or not, and one that is not pays for nothing of this.
+// A Tls makes one step at a time on a socket that does not block, and says what the next step has to wait for. So
+// Connection waits in one way for all its connections, and a connection that is not encrypted pays nothing.
 #pragma once
 
 #include <cstddef>
@@ -23,23 +23,23 @@ enum class ClientCertificate : std::uint8_t { none, optional, required };
 struct TlsServerOptions {
   std::string cert_file;  // PEM: ours first, then the chain
   std::string key_file;
-  std::string client_ca_file;  // PEM: who may sign the certificates of clients
+  std::string client_ca_file;  // PEM: the authorities that may sign certificates of clients
   ClientCertificate client = ClientCertificate::none;
 };
 
 enum class Verify : std::uint8_t { peer, nothing };
 
 struct TlsClientOptions {
-  std::string ca_file;  // PEM; empty: whom this machine trusts
+  std::string ca_file;  // PEM; empty: the authorities that this machine trusts
   std::string cert_file;
   std::string key_file;
   Verify verify = Verify::peer;
 };
 
-// Certificates and rules, read once; shared by connections and threads. Whoever reads the files again makes a new one.
+// Certificates and rules, shared by connections and threads. The files are read once, by the functions that make one.
 class TlsContext {
  public:
-  // Code::invalid: a file cannot be read or does not fit the others; the message names it.
+  // Code::invalid: a file cannot be read or does not match the others; the message names it.
   static Result<std::shared_ptr<const TlsContext>> for_server(const TlsServerOptions& options);
   static Result<std::shared_ptr<const TlsContext>> for_client(const TlsClientOptions& options);
 
@@ -56,7 +56,7 @@ class TlsContext {
 
 class Tls {
  public:
-  // What became of a step: `size` bytes went through, or the socket has to be ready for something first.
+  // The result of a step: `size` bytes were read or written, or the socket has to be ready for `want` first.
   enum class Want : std::uint8_t { nothing, read, write };
   struct Step {
     Want want = Want::nothing;
@@ -73,19 +73,19 @@ class Tls {
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
-  // Failure::closed only if the peer said so: a connection that is cut is broken.
+  // Failure::closed: the peer has said that this is the end. A connection that is just cut is Failure::broken.
   Try<Step> shake_hands();
   Try<Step> read(std::span<char> room);
   Try<Step> write(std::string_view data);
-  // Whether the peer has sent nothing that read() would give, and has not closed.
+  // Whether the peer has sent nothing that read() would return, and has not closed.
   bool silent();
-  // Tells the peer that this was all, if it can be told without waiting.
+  // Tells the peer that this is the end, if that can be done without waiting.
   void say_end();
 
-  // Why the handshake failed, in words for an operator.
+  // Why the handshake failed, as a text for an operator.
   [[nodiscard]] std::string complaint() const;
 
-  // The subject of the client's certificate as RFC 4514 writes it; empty if it sent none.
+  // The subject of the client's certificate in the form of RFC 4514; empty if the client sent none.
   [[nodiscard]] const std::string& subject() const { return subject_; }
 
  private:

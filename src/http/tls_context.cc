@@ -1,5 +1,5 @@
-// What we accept: TLS 1.2 with forward secrecy and authenticated encryption, TLS 1.3 as it is; no compression and no
-// renegotiation. HTTP/1.1 is the only protocol that is agreed on.
+// We accept TLS 1.2 with forward secrecy and authenticated encryption, and TLS 1.3; no compression, no renegotiation.
+// ALPN agrees on HTTP/1.1 only.
 #include <array>
 #include <expected>
 #include <memory>
@@ -24,7 +24,7 @@ constexpr const char* ciphers_tls12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr const char* groups = "X25519:P-256:P-384";
 constexpr std::string_view protocol("\x08http/1.1");  // as ALPN writes it
 
-// What OpenSSL complained about last, in its words.
+// OpenSSL's last error, in its own words.
 std::string complaint() {
   const unsigned long error = ERR_peek_last_error();
   const char* const reason = error == 0 ? nullptr : ERR_reason_error_string(error);
@@ -54,7 +54,7 @@ std::shared_ptr<const TlsContext> make(const SSL_METHOD* method) {
                    SSL_CTX_set1_groups_list(context, groups) == 1;
   core::check(set, "OpenSSL knows the usual suites");
   SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // An idle connection keeps no buffers; a write that is repeated may say more than it did.
+  // An idle connection keeps no buffers; a write that is repeated may have more data than before.
   SSL_CTX_set_mode(context,
                    SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);

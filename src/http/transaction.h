@@ -1,137 +1,126 @@
-// One request of a client and its answer.
+// One request of a client and the reply to it: all that a handler sees of HTTP, whatever version of it is spoken.
 //
-// The request's body is read when asked for, whole or piece by piece; `Expect: 100-continue` is answered at that moment
-// and not before, so whoever refuses a request never invites its body.
+// The head has come when a handler gets a transaction. The body is read when the handler asks for it, whole or piece by
+// piece; `Expect: 100-continue` is answered at that moment and not before, so a handler that refuses a request never
+// invites its body. The reply goes out in one go or piece by piece, and may begin before the body has been read.
+//
+// Each transaction has a deadline of its own: for the client to send its body, for the client to take the reply, or, in
+// between, for whatever the handler waits for (alarm). Transactions that share a connection share no deadline.
+//
+// Everything is called on executor(). At most one coroutine reads and at most one replies; they may be two.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "core/function_ref.h"
-#include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
-#include "http/pace.h"
-#include "http/parser.h"
 #include "http/writer.h"
+#include <semel/async.h>
+#include <semel/clock.h>
 
 namespace semel::http {
 
-class Transaction {
+class Connection;
+
+// The body of the request.
+class BodyReader {
  public:
-  Transaction(Connection& connection, RequestParser& parser, const Head& head, std::string& out, std::string_view peer,
-              Millis patience, std::uint64_t rate_min)
-      : connection_(connection),
-        parser_(parser),
-        head_(head),
-        out_(out),
-        peer_(peer),
-        patience_(patience),
-        sends_(patience, rate_min),
-        takes_(patience, rate_min) {}
+  // Returns the next piece, valid until the next call; empty at the end. Failure::timed_out: the client sends too
+  // slowly. That can still be replied to, unless a reply has begun.
+  virtual Attempted<std::string_view> read_body() = 0;
 
-  [[nodiscard]] const Head& head() const { return head_; }
-  [[nodiscard]] std::string_view peer() const { return peer_; }
-  [[nodiscard]] bool encrypted() const { return connection_.encrypted(); }
-  [[nodiscard]] std::string_view client_subject() const { return connection_.client_subject(); }
-  [[nodiscard]] Executor executor() { return connection_.executor(); }
-  [[nodiscard]] bool is_head() const { return head_.method() == "HEAD"; }
+  // Returns all of it. Failure::too_large: there are more than `bytes_max` bytes; returned as soon as that is known.
+  // Failure::timed_out: not all of it came in time. Both can still be replied to.
+  virtual Attempted<std::string> read_whole_body(std::size_t bytes_max) = 0;
 
-  // The next piece of the body, valid until the next call; empty at its end. timed_out can still be answered unless an
-  // answer has begun.
-  Attempted<std::string_view> read_body();
-  // Failure::too_large as soon as it is known that there are more than `bytes_max`; timed_out if all of it is not there
-  // in time. Both can still be answered.
-  Attempted<std::string> read_whole_body(std::size_t bytes_max);
+  // Ends a read that another coroutine has under way, with Failure::broken.
+  virtual void stop_reading() = 0;
 
-  // The answer in one go. `fields` writes all fields but those of framing.
+  // Whether there is nothing left to read.
+  [[nodiscard]] virtual bool body_read() const = 0;
+
+ protected:
+  ~BodyReader() = default;
+};
+
+// The reply. Failure::timed_out: the client takes it too slowly.
+class ReplyWriter {
+ public:
+  // Writes all fields but those of framing, with HeadWriter::field(). Called before reply() or start_reply() returns.
   using WriteFields = core::FunctionRef<void(HeadWriter&)>;
-  Attempted<void> reply(std::uint16_t status, WriteFields fields, std::string_view body);
 
-  // The answer piece by piece; `first` is what is known of the body. Without a length it is chunked, or ends with the
-  // connection for an HTTP/1.0 client.
+  // Replies in one go. `body` must stay valid until the task has ended.
+  virtual Attempted<void> reply(std::uint16_t status, WriteFields fields, std::string_view body) = 0;
+
+  // How long the body of a reply will be, as far as that is known.
   struct Form {
     Framing framing = Framing::none;
-    std::uint64_t length = 0;
+    std::uint64_t length = 0;  // if the framing is by length
   };
-  Attempted<void> start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first);
-  Attempted<void> continue_reply(std::string_view data);
-  Attempted<void> end_reply();
-  // To be called when a piece has gone out, before waiting for the next: the client is not to blame for that time.
-  void await_more();
-  // Agrees to go on with `protocol` on connection(), which is of no use for HTTP from then on.
-  Attempted<void> switch_protocol(std::string_view protocol, WriteFields fields);
-  [[nodiscard]] Connection& connection() { return connection_; }
-  // Something went wrong in the middle: the client must notice.
-  void cut_reply() { connection_.close(); }
+  // Replies piece by piece; `first` is the beginning of the body. continue_reply() sends what follows, end_reply() ends
+  // it. The pieces must stay valid until their task has ended.
+  virtual Attempted<void> start_reply(std::uint16_t status, WriteFields fields, Form form, std::string_view first) = 0;
+  virtual Attempted<void> continue_reply(std::string_view data) = 0;
+  virtual Attempted<void> end_reply() = 0;
 
-  // Calls `ring` after `time`, unless silence() comes first. For the time in which nothing is read or written.
-  void alarm(Millis time, std::function<void()> ring) {
-    connection_.when_late(std::move(ring));
-    connection_.deadline().expect_within(time);
-  }
-  void silence() {
-    connection_.deadline().expect_nothing();
-    connection_.when_late(nullptr);
-  }
+  // To be called when a piece has gone out, before waiting for the next one: the client is not to blame for that time.
+  virtual void await_more() = 0;
 
-  // Ends a read of the body that another coroutine has under way.
-  void stop_reading() { connection_.interrupt(); }
+ protected:
+  ~ReplyWriter() = default;
+};
 
-  [[nodiscard]] std::uint16_t status_sent() const { return status_sent_; }
-  // Nothing more can be done on this connection.
-  void close_after() { close_ = true; }
-  // The answer has been sent, and the client is not to wait for the connection to be closed.
-  void end_sending() { connection_.shut_down_writing(); }
-  [[nodiscard]] bool close_wanted() const { return close_ || !head_.keep_alive(); }
-  [[nodiscard]] bool body_read() const { return parser_.done(); }
-  // Gives up the piece that read_body() handed out last.
-  void release_body() { connection_.consume(std::exchange(unconsumed_, 0)); }
+class Transaction : public BodyReader, public ReplyWriter {
+ public:
+  // What is known when the head has come. Head and texts outlive the transaction.
+  struct Facts {
+    const Head& head;
+    std::string_view peer;            // the client's address
+    std::string_view client_subject;  // of its certificate, which has been verified; empty if there is none
+    bool encrypted = false;
+    Executor executor;
+  };
+
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  [[nodiscard]] const Head& head() const { return facts_.head; }
+  [[nodiscard]] bool is_head() const { return head().method() == "HEAD"; }
+  [[nodiscard]] std::string_view peer() const { return facts_.peer; }
+  [[nodiscard]] std::string_view client_subject() const { return facts_.client_subject; }
+  [[nodiscard]] bool encrypted() const { return facts_.encrypted; }
+  [[nodiscard]] Executor executor() const { return facts_.executor; }
+
+  // Calls `ring` once after `time`, unless silence() comes first. For a time in which nothing is read or written: a
+  // read or a reply needs the deadline for itself, and takes the alarm back.
+  virtual void alarm(Millis time, std::function<void()> ring) = 0;
+  virtual void silence() = 0;
+
+  // The status of the reply, once it has begun; 0 before.
+  [[nodiscard]] virtual std::uint16_t status_sent() const = 0;
+  // Something went wrong in the middle of a reply: the client must notice.
+  virtual void cut_reply() = 0;
+  // The client's connection is not to be used again after this transaction.
+  virtual void close_after() = 0;
+  // The reply has been sent, and the client is not to wait until the handler has ended.
+  virtual void end_sending() = 0;
+
+  // Agrees to go on with another protocol, then carries its bytes both ways between the client and `other` until
+  // both have closed, one of them breaks, or nothing has moved for `silence_max`. Neither can carry HTTP afterwards.
+  virtual Task<void> switch_protocol(std::string_view protocol, WriteFields fields, Connection& other,
+                                     Millis silence_max) = 0;
+
+ protected:
+  explicit Transaction(const Facts& facts) : facts_(facts) {}
+  ~Transaction() = default;
 
  private:
-  // One deadline for the whole body, not one for each piece; when it passes, the client can still be answered.
-  class Gathering {
-   public:
-    explicit Gathering(Transaction& transaction);
-    ~Gathering();
-    Gathering(const Gathering&) = delete;
-    Gathering& operator=(const Gathering&) = delete;
-
-   private:
-    Transaction& transaction_;
-  };
-
-  Try<std::string_view> body_at_hand();
-  Attempted<void> wait_for_body();
-  Attempted<void> invite_body();
-  [[nodiscard]] bool has_no_body(std::uint16_t status) const;
-  void end_head(HeadWriter& head) const;
-  [[nodiscard]] bool awaits_invitation() const;
-  Attempted<void> write_piece(std::string_view data);
-
-  Connection& connection_;
-  RequestParser& parser_;
-  const Head& head_;
-  std::string& out_;
-  std::string_view peer_;
-  const Millis patience_;  // while we are busy it may be as long as it likes
-  Pace sends_;             // with each piece that the client sends
-  Pace takes_;             // and with each that it takes
-  Millis piece_began_{0};
-  std::size_t piece_bytes_ = 0;
-  bool reading_ = false;  // both may be under way at once; they share the deadline
-  bool writing_ = false;
-  std::size_t unconsumed_ = 0;  // of the piece handed out last
-  std::uint16_t status_sent_ = 0;
-  bool invited_ = false;
-  bool gathering_ = false;
-  bool close_ = false;
-  bool chunked_ = false;
-  bool bodiless_ = false;
+  const Facts facts_;
 };
 
 }  // namespace semel::http

@@ -20,7 +20,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// One direction of two. Either one's bytes are a sign of life of both.
+// One of the two directions. Bytes in either direction show that both sides are alive.
 class Direction {
  public:
   Direction(Connection& from, Connection& to, Millis silence) : from_(from), to_(to), silence_(silence) {}
@@ -43,7 +43,7 @@ class Direction {
   }
 
  private:
-  // Until `from` has closed in good order; then `to` hears of it and may go on sending.
+  // Until `from` has closed in good order. Then `to` is told, and may go on sending.
   Attempted<void> carry() {
     for (;;) {
       from_.deadline().expect_within(silence_);

@@ -7,8 +7,8 @@
 
 namespace semel::http {
 
-// What either side has sent already goes first. Ends when both have closed, one of them breaks, or nothing has moved
-// for `silence`; both are of no use afterwards.
+// Bytes that a side has sent already go first. Ends when both sides have closed, one of them breaks, or nothing has
+// moved for `silence`. Neither connection can be used afterwards.
 Task<void> tunnel(Connection* one, Connection* other, Millis silence);
 
 }  // namespace semel::http

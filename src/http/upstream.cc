@@ -1,4 +1,4 @@
-// Which address is next, and connections that wait for their next request.
+// Chooses the next address, and keeps idle connections.
 #include "http/upstream.h"
 
 #include <algorithm>
@@ -76,7 +76,8 @@ Upstream::Upstream(UpstreamOptions options, Clock& clock, Executor executor, Tic
 
 Upstream::~Upstream() = default;
 
-// Awake before resting, then the least busy, then the one that rests the shortest; addresses already tried are out.
+// An address that does not rest comes first, then the least busy, then the one whose rest ends first. Addresses that
+// were tried are left out.
 std::size_t Upstream::choose(const std::vector<bool>& tried) const {
   const Time now = clock_.now();
   std::size_t best = sites_.size();
@@ -120,8 +121,8 @@ Attempted<std::unique_ptr<Upstream::Link>> Upstream::link(Use use) {
   co_return failed(last);
 }
 
-// A name may stand for several addresses of which one refuses: the others are tried before the site rests. One that
-// does not answer at all has cost the time that there was.
+// A name may have several addresses. If one refuses, the others are tried before the site rests. One that does not
+// answer at all has used up the time for all of them.
 Attempted<std::unique_ptr<Upstream::Link>> Upstream::connect(std::size_t at) {
   Failure why = Failure::unreachable;
   for (std::size_t tries = 0; why == Failure::unreachable; ++tries) {
@@ -163,7 +164,7 @@ Attempted<tcp::endpoint> Upstream::resolve(std::size_t at) {
     const auto [error, found] =
         co_await resolver.async_resolve(site.address.host, port, asio::as_tuple(asio::use_awaitable_t<Executor>()));
     site.resolved_at = clock_.now();
-    if (!error) site.endpoints.assign(found.begin(), found.end());  // else: the old ones, rather than none
+    if (!error) site.endpoints.assign(found.begin(), found.end());  // otherwise the old ones stay
   }
   if (site.endpoints.empty()) co_return failed(Failure::unreachable);
   co_return site.endpoints[site.next_endpoint % site.endpoints.size()];

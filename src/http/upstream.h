@@ -1,7 +1,7 @@
 // Connections to one upstream, kept by one thread.
 //
-// Several addresses share the load: the one with the fewest requests under way is next, and one that refused a
-// connection is left alone for a while. Names are resolved again every half minute.
+// Several addresses share the load: the one with the fewest requests under way is next. An address that refused a
+// connection is not used for a while. Names are resolved again every half minute.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class Upstream {
 
   enum class Use : std::uint8_t { pooled, fresh };
 
-  // A connection for one request, counted as busy until it is destroyed or kept.
+  // A connection for one request. It counts as under way until it is destroyed or kept.
   class Link {
    public:
     Link(Upstream& upstream, std::size_t address, std::unique_ptr<Connection> connection, Use use);
@@ -53,7 +53,7 @@ class Upstream {
 
     [[nodiscard]] Connection& connection() { return *connection_; }
     [[nodiscard]] bool reused() const { return use_ == Use::pooled; }
-    // The answer was read to its end and the connection may carry another request.
+    // The answer was read to its end, and the connection may carry another request.
     void keep();
 
    private:
@@ -63,11 +63,11 @@ class Upstream {
     Use use_;
   };
 
-  // One of the first choice that waits for its next request, if there is one: without a coroutine, unlike link().
+  // Returns an idle connection to the address that is next; null if there is none. No coroutine, unlike link().
   std::unique_ptr<Link> pooled();
-  // Failure::unreachable or timed_out: no address took a connection.
+  // Failure::unreachable or timed_out: no address accepted a connection.
   Attempted<std::unique_ptr<Link>> link(Use use);
-  // Why the last TLS handshake failed, in words; empty if none has since one worked.
+  // Why the last TLS handshake failed, as a text; empty if it did not fail.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:

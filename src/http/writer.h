@@ -1,4 +1,4 @@
-// Writes the head of a message from parts, never from bytes that somebody else framed.
+// Writes the head of a message from its parts. Bytes that another program framed are never copied as they are.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class HeadWriter {
   static HeadWriter response(std::string& out, std::uint16_t status);
   static HeadWriter request(std::string& out, std::string_view method, std::string_view target);
 
-  // A name or value with a byte that could end the line early is left out, and sound() is false from then on.
+  // A field with a byte that could end its line early is left out, and sound() is false from then on.
   HeadWriter& field(std::string_view name, std::string_view value);
   HeadWriter& length(std::uint64_t bytes);
   HeadWriter& chunked();
@@ -30,7 +30,7 @@ class HeadWriter {
   bool sound_ = true;
 };
 
-// The frame of one chunk: what stands before its data; behind it comes chunk_end.
+// The frame of a chunk: this is written before its data, chunk_end after it.
 void append_chunk_start(std::string& out, std::size_t size);
 inline constexpr std::string_view chunk_end = "\r\n";
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";
