@@ -21,6 +21,7 @@
 #include "policy/identify.h"
 #include "policy/request_view.h"
 #include "runtime/pause.h"
+#include "store/glance.h"
 #include "telemetry/metrics.h"
 #include "telemetry/observer.h"
 #include "telemetry/request_log.h"
@@ -31,7 +32,6 @@
 #include "webhook/provider.h"
 #include <semel/async.h>
 #include <semel/clock.h>
-#include <semel/glance.h>
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>
@@ -48,7 +48,7 @@ struct Services {
   telemetry::RequestLog& log;
   KeyCache& keys;
   Quotas& quotas;
-  Glance* glance;  // nothing: the store cannot tell
+  store::Glance* glance;  // nothing: the store cannot tell
 };
 
 class Exchange {

@@ -16,14 +16,14 @@
 #include "core/identity.h"
 #include "core/transition.h"
 #include "store/batched_store.h"
+#include "store/capable_store.h"
 #include "store/embedded/batch.h"
 #include "store/embedded/committer.h"
 #include "store/embedded/recent_writes.h"
 #include "store/embedded/rocks_ledger.h"
-#include "store/identity.h"
+#include "store/glance.h"
 #include <semel/async.h>
 #include <semel/clock.h>
-#include <semel/glance.h>
 #include <semel/key.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -76,21 +76,24 @@ class EmbeddedStore : public BatchedStore, public Glance {
 
 }  // namespace
 
-Result<OpenedStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys) {
+Result<CapableStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys) {
   Result<std::unique_ptr<RocksLedger>> ledger = RocksLedger::open(clock, std::move(options), keys);
   if (!ledger) return std::unexpected(std::move(ledger.error()));
-  const std::optional<core::StoreIdentity> identity = (*ledger)->identity();
-  return OpenedStore{.store = std::make_unique<EmbeddedStore>(*std::move(ledger)), .identity = identity};
+  CapableStore opened;
+  opened.identity = (*ledger)->identity();
+  auto store = std::make_unique<EmbeddedStore>(*std::move(ledger));
+  opened.reopening = store.get();
+  opened.glance = store.get();
+  opened.store = std::move(store);
+  return opened;
 }
 
 }  // namespace semel::store::embedded
 
 namespace semel {
 
-Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options) {
-  Result<store::OpenedStore> opened = store::embedded::open_with_keys(clock, std::move(options), {});
-  if (!opened) return std::unexpected(std::move(opened.error()));
-  return std::move(opened->store);
+Result<OpenedStore> open_embedded_store(Clock& clock, EmbeddedOptions options) {
+  return store::embedded::open_with_keys(clock, std::move(options), {});
 }
 
 }  // namespace semel
