@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/crypto.h"
@@ -18,6 +19,7 @@
 #include "store/postgres/identity.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/shards.h"
+#include "store/postgres/statement.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -48,13 +50,11 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
 
   Async<std::optional<Claim>> claim_former(Key key, Fingerprint fingerprint, Terms terms) override {
     if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
-    StoreCall call{.key = std::move(key), .request = {}};
-    auto& request = call.request.emplace<ClaimCall>();
-    request.fingerprint = fingerprint;
-    request.terms = terms;
-    request.former = true;
-    co_await submit(call);
-    if (request.moved) co_return std::nullopt;
+    StoreCall call = claim_call(std::move(key), fingerprint, std::move(terms));
+    FormerClaim former;
+    co_await driver_.submit(call, &former);
+    if (former.moved) co_return std::nullopt;
+    auto& request = std::get<ClaimCall>(call.request);
     if (!request.answer) co_return std::unexpected(std::move(request.answer.error()));
     co_return *std::move(request.answer);
   }
@@ -64,7 +64,6 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
 
  private:
   Task<void> submit(StoreCall& call) override { return driver_.submit(call); }
-  bool settled(const Key& /*key*/, ClaimCall& /*request*/) override { return false; }
 
   NotifyListener listener_;  // outlives the driver, which tells it what has ended
   Driver driver_;
