@@ -71,18 +71,18 @@ semel::Task<void> listen(Acceptor acceptor, const semel::Guard* guard, semel::On
 int main(int count, char** arguments) {
   if (count < 3) return 2;
   const auto clock = semel::make_system_clock();
-  auto store = semel::open_embedded_store(*clock, {.path = arguments[1]});
+  auto opened = semel::open_embedded_store(*clock, {.path = arguments[1]});
   const auto guard = semel::Guard::make({.scope = ""});
-  if (!store || !guard) {
-    std::cerr << (store ? guard.error() : store.error()).detail << "\n";
+  if (!opened || !guard) {
+    std::cerr << (opened ? guard.error() : opened.error()).detail << "\n";
     return 1;
   }
-  semel::Once once(**store, *clock, std::random_device()());
+  semel::Once once(*opened->store, *clock, std::random_device()());
   asio::io_context context(1);
   const tcp::endpoint where(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(std::atoi(arguments[2])));
   asio::co_spawn(context, listen(Acceptor(context.get_executor(), where), &*guard, &once), asio::detached);
   asio::signal_set signals(context, SIGTERM, SIGINT);
   signals.async_wait([&](const boost::system::error_code&, int) { context.stop(); });
   context.run();
-  store->reset();
+  opened->store.reset();
 }

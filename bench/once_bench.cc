@@ -46,8 +46,8 @@ constexpr std::uint64_t calls = 1'000;
 
 void measure(benchmark::State& state, std::uint64_t step) {
   const auto clock = semel::make_system_clock();
-  const auto store = semel::make_memory_store(*clock);
-  semel::Once once(*store, *clock, 1);
+  const auto opened = semel::make_memory_store(*clock);
+  semel::Once once(*opened.store, *clock, 1);
   boost::asio::io_context context(1);
   std::uint64_t first = 0;
   for (auto _ : state) {
@@ -68,8 +68,8 @@ void Replay(benchmark::State& state) {
 
 void BlockingFirstRun(benchmark::State& state) {
   const auto clock = semel::make_system_clock();
-  const auto store = semel::make_memory_store(*clock);
-  semel::BlockingOnce once(*store, *clock, 1);
+  const auto opened = semel::make_memory_store(*clock);
+  semel::BlockingOnce once(*opened.store, *clock, 1);
   std::uint64_t number = 0;
   for (auto _ : state) {
     const auto action = [](semel::Fence) {

@@ -184,7 +184,7 @@ void measure(Store& store, std::size_t callers, Seconds span, const char* separa
 int soak(const std::vector<std::string>& args) {
   const std::unique_ptr<Clock> clock = make_system_clock();
   const PostgresOptions options{.urls = {args[1]}, .time_max = Millis{600'000}};
-  const std::unique_ptr<Store> store = need(open_postgres_store(*clock, options));
+  const std::unique_ptr<Store> store = need(open_postgres_store(*clock, options)).store;
   Soak soak{.store = *store,
             .response = typical_response(),
             .keys_max = std::stoull(args[2]),
@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
   const std::unique_ptr<Clock> clock = make_system_clock();
   PostgresOptions options{.urls = {args[0]}};
   if (args.size() == 5) options.connections = std::stoul(args[4]);
-  const std::unique_ptr<Store> store = need(open_postgres_store(*clock, options));
+  const std::unique_ptr<Store> store = need(open_postgres_store(*clock, options)).store;
   std::printf("{\"rounds\": [");
   const char* separator = "";
   for (int round = 0; round < std::stoi(args[2]); ++round) {

@@ -226,7 +226,7 @@ int settle(const std::filesystem::path& path) {
 int pairs(const std::filesystem::path& path, const std::string& callers, int rounds, Seconds span) {
   const std::unique_ptr<Clock> clock = make_system_clock();
   const auto start = Steady::now();
-  const std::unique_ptr<Store> store = need(open_embedded_store(*clock, {.path = path}));
+  const std::unique_ptr<Store> store = need(open_embedded_store(*clock, {.path = path})).store;
   const Seconds opened = Steady::now() - start;
   Keys keys(static_cast<std::uint64_t>(start.time_since_epoch().count()));
   std::printf("{\"open_s\": %.3f, \"rounds\": [", opened.count());

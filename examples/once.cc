@@ -48,14 +48,14 @@ void print(const semel::Answer& answer) {
 int main(int count, char** arguments) {
   boost::asio::io_context context(1);
   const auto clock = semel::make_system_clock();
-  const auto store = semel::open_embedded_store(*clock, {.path = count > 1 ? arguments[1] : "semel-data"});
+  const auto opened = semel::open_embedded_store(*clock, {.path = count > 1 ? arguments[1] : "semel-data"});
   // The scope (here the customer) is part of the key: another customer's "order-1234" is another key.
   const auto key = semel::make_key("payments", "customer-7", "order-1234");
-  if (!store || !key) {
-    std::cerr << (store ? key.error() : store.error()).detail << "\n";
+  if (!opened || !key) {
+    std::cerr << (opened ? key.error() : opened.error()).detail << "\n";
     return 1;
   }
-  semel::Once once(**store, *clock, std::random_device()());
+  semel::Once once(*opened->store, *clock, std::random_device()());
 
   for (int i = 0; i < 2; ++i) {
     auto done = [](const std::exception_ptr& error, const semel::Answer& answer) {

@@ -33,8 +33,8 @@ class CardProvider {
 
 int main() {
   const auto clock = semel::make_system_clock();
-  const auto store = semel::make_memory_store(*clock);
-  semel::BlockingOnce once(*store, *clock, std::random_device()());
+  const auto opened = semel::make_memory_store(*clock);
+  semel::BlockingOnce once(*opened.store, *clock, std::random_device()());
   CardProvider provider;
   const auto key = semel::make_key("orders", "customer-7", "order-1234");
   if (!key) return 1;

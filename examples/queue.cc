@@ -45,9 +45,9 @@ Ack consume(semel::BlockingOnce& once, const Message& message, std::atomic<int>&
 
 int main(int count, char** arguments) {
   const auto clock = semel::make_system_clock();
-  const auto store = semel::open_embedded_store(*clock, {.path = count > 1 ? arguments[1] : "semel-data"});
-  if (!store) return std::cerr << store.error().detail << "\n", 1;
-  semel::BlockingOnce once(**store, *clock, std::random_device()());
+  const auto opened = semel::open_embedded_store(*clock, {.path = count > 1 ? arguments[1] : "semel-data"});
+  if (!opened) return std::cerr << opened.error().detail << "\n", 1;
+  semel::BlockingOnce once(*opened->store, *clock, std::random_device()());
 
   // The ids are new in every run of this example, so that it shows the same each time.
   const std::string run = std::to_string(std::random_device()());

@@ -19,10 +19,10 @@
 int main(int count, char** arguments) {
   if (count < 4) return std::cerr << "example_webhook FOLDER PORT SECRET\n", 2;
   const auto clock = semel::make_system_clock();
-  const auto store = semel::open_embedded_store(*clock, {.path = arguments[1]});
+  const auto opened = semel::open_embedded_store(*clock, {.path = arguments[1]});
   const auto stripe = semel::WebhookVerifier::make("stripe", {arguments[3]}, *clock);
-  if (!store || !stripe) {
-    std::cerr << (store ? stripe.error() : store.error()).detail << "\n";
+  if (!opened || !stripe) {
+    std::cerr << (opened ? stripe.error() : opened.error()).detail << "\n";
     return 1;
   }
   semel::Guard::Rules rules;
@@ -32,7 +32,7 @@ int main(int count, char** arguments) {
   const auto guard = semel::Guard::make(rules);
   if (!guard) return std::cerr << guard.error().detail << "\n", 1;
 
-  semel::BlockingOnce once(**store, *clock, std::random_device()());
+  semel::BlockingOnce once(*opened->store, *clock, std::random_device()());
   std::atomic<int> processed = 0;
   httplib::Server server;
   server.Post("/webhooks", semel::guarded(*guard, once, [&](const httplib::Request&, httplib::Response& reply) {

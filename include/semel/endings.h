@@ -1,8 +1,8 @@
 // A store that several processes share can tell one of them that a key has ended in another.
 //
-// A store may offer this beside its calls. It tells only of keys that somebody waits for, so it costs nothing if nobody
-// waits. It is a hint: a message may be lost (a pooler swallows it, a connection breaks), so a caller that waits must
-// also look at the key again from time to time.
+// A store may offer this beside its calls (OpenedStore::endings in semel/stores.h). It tells only of keys that somebody
+// waits for, so it costs nothing if nobody waits. It is a hint: a message may be lost (a pooler swallows it, a
+// connection breaks), so a caller that waits must also look at the key again from time to time.
 #pragma once
 
 #include <functional>

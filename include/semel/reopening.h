@@ -1,6 +1,6 @@
 // Lets an operator do what no request can: make a key that has ended run again.
 //
-// A store offers this beside its calls, like Endings.
+// A store may offer this beside its calls (OpenedStore::reopening in semel/stores.h).
 #pragma once
 
 #include <semel/async.h>

@@ -11,13 +11,27 @@
 #include <vector>
 
 #include <semel/clock.h>
+#include <semel/endings.h>
+#include <semel/reopening.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
 namespace semel {
 
+// An opened store, and what it can do beside the five calls of Store. A pointer is null if the store cannot do that;
+// otherwise it points to a part of `store` and is valid as long as the store lives.
+//
+//   const auto opened = semel::open_embedded_store(*clock, {.path = "semel-data"});
+//   if (!opened) return fail(opened.error());
+//   semel::Once once(*opened->store, *clock, seed);
+struct OpenedStore {
+  std::unique_ptr<Store> store;    // never null
+  Endings* endings = nullptr;      // wakes callers that wait for a key of another process; give it to Once
+  Reopening* reopening = nullptr;  // makes a key that has ended run again
+};
+
 // `memory:` The reference, for tests: every other store must behave like this one. Forgets everything when destroyed.
-std::unique_ptr<Store> make_memory_store(Clock& clock);
+OpenedStore make_memory_store(Clock& clock);
 
 struct EmbeddedOptions {
   std::filesystem::path path;
@@ -37,7 +51,7 @@ struct EmbeddedOptions {
 // Code::unavailable: the folder cannot be used (another process owns it, permissions). Code::corrupt: it is damaged;
 // the message says how. Nothing is deleted or repaired silently. Code::invalid: it was made by a gateway with
 // encryption keys, and nobody else can read it.
-Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options);
+Result<OpenedStore> open_embedded_store(Clock& clock, EmbeddedOptions options);
 
 struct PostgresOptions {
   std::vector<std::string> urls;  // as libpq accepts them; several are shards
@@ -56,6 +70,6 @@ struct PostgresOptions {
 // nothing has to be restarted. Destroy it like the embedded store.
 // Code::unavailable: no server, a replica, or a schema that this version does not know; the message says which.
 // Code::invalid: the urls are not a set of shards, or gateways with encryption keys use the database.
-Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, const PostgresOptions& options);
+Result<OpenedStore> open_postgres_store(Clock& clock, const PostgresOptions& options);
 
 }  // namespace semel

@@ -28,6 +28,7 @@
 #include <semel/async.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
+#include <semel/reopening.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
@@ -57,8 +58,9 @@ std::string path_of(std::string_view target) {
 
 }  // namespace
 
-Admin::Admin(gateway::Worker& worker, Store& store, telemetry::Metrics& metrics, reading::Secret token)
-    : worker_(worker), store_(store), metrics_(metrics), token_(std::move(token)) {
+Admin::Admin(gateway::Worker& worker, Store& store, Reopening* reopening, telemetry::Metrics& metrics,
+             reading::Secret token)
+    : worker_(worker), store_(store), reopening_(reopening), metrics_(metrics), token_(std::move(token)) {
   gate_.connections_max = 256;
 }
 

@@ -15,6 +15,7 @@
 #include "http/session.h"
 #include "telemetry/metrics.h"
 #include <semel/async.h>
+#include <semel/reopening.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
@@ -23,7 +24,9 @@ namespace semel::admin {
 class Admin : public http::RequestHandler {
  public:
   // Lives on the event loop of `worker`.
-  Admin(gateway::Worker& worker, Store& store, telemetry::Metrics& metrics, reading::Secret token);
+  // `reopening` is null if the store cannot do that.
+  Admin(gateway::Worker& worker, Store& store, Reopening* reopening, telemetry::Metrics& metrics,
+        reading::Secret token);
 
   Result<std::uint16_t> listen(const reading::Endpoint& endpoint);
   void start();
@@ -49,6 +52,7 @@ class Admin : public http::RequestHandler {
 
   gateway::Worker& worker_;
   Store& store_;
+  Reopening* const reopening_;
   telemetry::Metrics& metrics_;
   reading::Secret token_;
   http::Gate gate_;

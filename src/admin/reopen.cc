@@ -70,9 +70,8 @@ Task<Admin::Reply> Admin::reopen(http::Transaction* client) {
   const auto path = policy::evaluate(policy::expression("{query:path}"), request);
   const std::optional<Key> key = path ? key_at(*plan->config, request, *path) : std::nullopt;
   if (!key) co_return say(400, R"({"error":"no webhook at ?path=, or the event in the body has no id"})");
-  auto* const store = dynamic_cast<Reopening*>(&store_);
-  if (store == nullptr) co_return say(501, R"({"error":"this store cannot do that"})");
-  const Result<bool> reopened = co_await store->reopen(*key);
+  if (reopening_ == nullptr) co_return say(501, R"({"error":"this store cannot do that"})");
+  const Result<bool> reopened = co_await reopening_->reopen(*key);
   if (!reopened) co_return say(503, R"({"error":"the store does not answer"})");
   if (!*reopened) co_return say(404, R"({"error":"no such event has ended"})");
   co_return say(200, R"({"reopened":true})");

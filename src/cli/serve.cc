@@ -21,11 +21,11 @@
 #include "config/config.h"
 #include "gateway/gateway.h"
 #include "reading/address.h"
+#include "store/capable_store.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
 #include <semel/clock.h>
 #include <semel/result.h>
-#include <semel/store.h>
 
 namespace semel::cli {
 namespace {
@@ -102,7 +102,7 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   keep_memory_private();
   const std::unique_ptr<Clock> clock = make_system_clock();
   const auto store_metrics = std::make_shared<telemetry::StoreMetrics>();
-  Result<std::unique_ptr<Store>> store = open_store(*config, *clock, store_metrics);
+  Result<store::CapableStore> store = open_store(*config, *clock, store_metrics);
   if (!store) {
     fmt::print(stderr, "semel: the store cannot be opened: {}\n", store.error().detail);
     return 1;

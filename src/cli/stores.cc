@@ -7,7 +7,6 @@
 #include <expected>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,14 +15,13 @@
 #include "core/check.h"
 #include "core/crypto.h"
 #include "reading/secret.h"
+#include "store/capable_store.h"
 #include "store/embedded/identity_file.h"
 #include "store/embedded/store.h"
-#include "store/identity.h"
 #include "store/sealed_store.h"
 #include "telemetry/metrics.h"
 #include <semel/clock.h>
 #include <semel/result.h>
-#include <semel/store.h>
 #include <semel/stores.h>
 #ifdef SEMEL_HAS_POSTGRES
 #include "store/postgres/admin.h"
@@ -44,12 +42,12 @@ constexpr const char* plain_names =
     "keys and scopes are stored under plain hashes, as they were before there were encryption_keys; for keyed ones "
     "take a new folder or database once the longest ttl is over (docs/operating.md)";
 
-Result<store::OpenedStore> open_inner(const config::Config& config, Clock& clock,
-                                      std::shared_ptr<telemetry::StoreMetrics> metrics,
-                                      const std::vector<core::AesKey>& keys) {
+Result<store::CapableStore> open_inner(const config::Config& config, Clock& clock,
+                                       std::shared_ptr<telemetry::StoreMetrics> metrics,
+                                       const std::vector<core::AesKey>& keys) {
   const config::StoreConfig& store = config.store;
   if (store.kind == config::StoreKind::memory) {  // nothing of it is at rest
-    return store::OpenedStore{.store = make_memory_store(clock), .identity = std::nullopt};
+    return store::CapableStore{make_memory_store(clock)};
   }
   const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {
     metrics->batch_writes.add(static_cast<double>(writes));
@@ -98,12 +96,11 @@ bool is_older_than_its_keys(const config::StoreConfig& store, Clock& clock) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_store(const config::Config& config, Clock& clock,
-                                          std::shared_ptr<telemetry::StoreMetrics> metrics) {
+Result<store::CapableStore> open_store(const config::Config& config, Clock& clock,
+                                       std::shared_ptr<telemetry::StoreMetrics> metrics) {
   const std::vector<core::AesKey> keys = keys_of(config.store);
-  Result<store::OpenedStore> store = open_inner(config, clock, std::move(metrics), keys);
-  if (!store) return std::unexpected(std::move(store.error()));
-  if (keys.empty()) return std::move(store->store);
+  Result<store::CapableStore> store = open_inner(config, clock, std::move(metrics), keys);
+  if (!store || keys.empty()) return store;
   const store::Unsealed unsealed = config.store.read_unencrypted ? store::Unsealed::accepted : store::Unsealed::refused;
   return store::make_sealed_store(*std::move(store), keys, unsealed);
 }

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "config/config.h"
+#include "store/capable_store.h"
 #include "telemetry/metrics.h"
 #include <semel/clock.h>
 #include <semel/result.h>
-#include <semel/store.h>
 
 namespace semel::cli {
 
@@ -17,8 +17,8 @@ namespace semel::cli {
 bool has_store(config::StoreKind kind);
 
 // `metrics` counts what the store tells of itself, if it is one that tells.
-Result<std::unique_ptr<Store>> open_store(const config::Config& config, Clock& clock,
-                                          std::shared_ptr<telemetry::StoreMetrics> metrics);
+Result<store::CapableStore> open_store(const config::Config& config, Clock& clock,
+                                       std::shared_ptr<telemetry::StoreMetrics> metrics);
 
 // What an operator should know about a store: settings of a server by which it can lose what it acknowledged, or why it
 // cannot be asked; that keys are stored under plain hashes although there are encryption keys. One sentence each; never

@@ -7,8 +7,8 @@
 #include "gateway/incoming.h"
 #include "gateway/job.h"
 #include "gateway/quotas.h"
+#include "store/glance.h"
 #include <semel/clock.h>
-#include <semel/glance.h>
 #include <semel/key.h>
 #include <semel/once.h>
 #include <semel/response.h>
@@ -27,7 +27,7 @@ Allowance::Allowance(const Incoming& incoming, const Job& job)
     : incoming_(incoming), job_(job), counts_(job.webhook == nullptr && Quotas::wanted(incoming.config().limits)) {}
 
 std::optional<Quotas::Refusal> Allowance::refusal() const {
-  Glance* const glance = incoming_.services.glance;
+  store::Glance* const glance = incoming_.services.glance;
   if (!counts_ || glance == nullptr) return std::nullopt;
   const Key& key = job_.identity.key;
   auto refusal =

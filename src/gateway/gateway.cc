@@ -21,14 +21,12 @@
 #include "http/listener.h"
 #include "http/ticker.h"
 #include "reading/address.h"
+#include "store/capable_store.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
 #include <semel/async.h>
 #include <semel/clock.h>
-#include <semel/endings.h>
-#include <semel/glance.h>
 #include <semel/result.h>
-#include <semel/store.h>
 
 namespace semel::gateway {
 namespace {
@@ -37,14 +35,14 @@ constexpr std::size_t sweep_limit = 1'000;  // records a step, so that a sweep n
 
 }  // namespace
 
-Gateway::Gateway(std::unique_ptr<Store> store, std::shared_ptr<const telemetry::StoreMetrics> store_metrics,
-                 Clock& clock, std::uint64_t seed, std::size_t waiters_max)
+Gateway::Gateway(store::CapableStore store, std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock,
+                 std::uint64_t seed, std::size_t waiters_max)
     : metrics_(std::move(store_metrics)),
-      once_(*store, clock, seed, waiters_max, dynamic_cast<Endings*>(store.get())),
+      once_(*store.store, clock, seed, waiters_max, store.endings),
       store_(std::move(store)) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const config::Config>& config,
-                                                std::unique_ptr<Store> store, Clock& clock, telemetry::LogSink& log,
+                                                store::CapableStore store, Clock& clock, telemetry::LogSink& log,
                                                 std::uint64_t seed,
                                                 std::shared_ptr<const telemetry::StoreMetrics> store_metrics) {
   Result<TlsSet> tls = load_tls(*config);
@@ -61,7 +59,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const conf
                       .log = log,
                       .gate = gateway->gate_,
                       .quotas = gateway->quotas_,
-                      .glance = dynamic_cast<Glance*>(gateway->store_.get())};
+                      .glance = gateway->store_.glance};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
   reading::Endpoint endpoint = config->server.listen;
@@ -78,7 +76,8 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const conf
   gateway->port_ = endpoint.port;
   Worker& first = *gateway->workers_.front();
   if (config->admin.listen) {
-    gateway->admin_ = std::make_unique<admin::Admin>(first, *gateway->store_, gateway->metrics_, config->admin.token);
+    gateway->admin_ = std::make_unique<admin::Admin>(first, *gateway->store_.store, gateway->store_.reopening,
+                                                     gateway->metrics_, config->admin.token);
     const Result<std::uint16_t> port = gateway->admin_->listen(*config->admin.listen);
     if (!port) return std::unexpected(port.error());
     gateway->admin_port_ = *port;
@@ -128,7 +127,7 @@ Task<void> Gateway::sweep() {
   for (;;) {
     co_await ticker.next();
     if (gate_.draining) co_return;
-    const Result<std::size_t> swept = co_await store_->sweep(sweep_limit);
+    const Result<std::size_t> swept = co_await store_.store->sweep(sweep_limit);
     if (swept) metrics_.expired.fetch_add(*swept, std::memory_order_relaxed);
   }
 }

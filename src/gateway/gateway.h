@@ -11,6 +11,7 @@
 #include "gateway/quotas.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
+#include "store/capable_store.h"
 #include "telemetry/metrics.h"
 #include "telemetry/observer.h"
 #include "telemetry/request_log.h"
@@ -18,7 +19,6 @@
 #include <semel/clock.h>
 #include <semel/once.h>
 #include <semel/result.h>
-#include <semel/store.h>
 
 namespace semel::gateway {
 
@@ -27,7 +27,7 @@ class Gateway {
   // `seed` must differ from process to process. Code::unavailable: an address cannot be had. Code::invalid: the file of
   // a certificate cannot be used.
   static Result<std::unique_ptr<Gateway>> start(const std::shared_ptr<const config::Config>& config,
-                                                std::unique_ptr<Store> store, Clock& clock, telemetry::LogSink& log,
+                                                store::CapableStore store, Clock& clock, telemetry::LogSink& log,
                                                 std::uint64_t seed,
                                                 std::shared_ptr<const telemetry::StoreMetrics> store_metrics = nullptr);
   ~Gateway();
@@ -51,7 +51,7 @@ class Gateway {
   [[nodiscard]] bool ended() const;
 
  private:
-  Gateway(std::unique_ptr<Store> store, std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock,
+  Gateway(store::CapableStore store, std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock,
           std::uint64_t seed, std::size_t waiters_max);
   Task<void> sweep();
 
@@ -61,7 +61,7 @@ class Gateway {
   Quotas quotas_;
   Once once_;                                     // outlives the calls that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
-  std::unique_ptr<Store> store_;
+  store::CapableStore store_;
   std::unique_ptr<admin::Admin> admin_;
   std::uint16_t port_ = 0;
   std::uint16_t admin_port_ = 0;

@@ -4,11 +4,11 @@
 #include "gateway/key_cache.h"
 #include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
+#include "store/glance.h"
 #include "telemetry/metrics.h"
 #include "telemetry/observer.h"
 #include "telemetry/request_log.h"
 #include <semel/clock.h>
-#include <semel/glance.h>
 #include <semel/once.h>
 
 namespace semel::gateway {
@@ -22,7 +22,7 @@ struct Services {
   telemetry::RequestLog& log;
   KeyCache& keys;
   Quotas& quotas;
-  Glance* glance;  // null if the store cannot tell
+  store::Glance* glance;  // null if the store cannot tell
 };
 
 }  // namespace semel::gateway

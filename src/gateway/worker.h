@@ -20,12 +20,12 @@
 #include "http/ticker.h"
 #include "http/tls.h"
 #include "http/transaction.h"
+#include "store/glance.h"
 #include "telemetry/metrics.h"
 #include "telemetry/observer.h"
 #include "telemetry/request_log.h"
 #include <semel/async.h>
 #include <semel/clock.h>
-#include <semel/glance.h>
 #include <semel/once.h>
 #include <semel/result.h>
 
@@ -40,7 +40,7 @@ struct Shared {
   telemetry::LogSink& log;
   http::Gate& gate;
   Quotas& quotas;
-  Glance* glance;  // the store's, if it has one
+  store::Glance* glance;  // the store's, if it has one
 };
 
 class Worker : public http::RequestHandler {

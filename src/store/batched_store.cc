@@ -23,13 +23,9 @@ namespace semel::store {
 
 Async<Claim> BatchedStore::claim(Key key, Fingerprint fingerprint, Terms terms) {
   if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
-  StoreCall call{.key = std::move(key), .request = {}};
-  auto& request = call.request.emplace<ClaimCall>();
-  request.fingerprint = fingerprint;
-  request.terms = terms;
-  if (settled(call.key, request)) co_return std::move(request.answer);
+  StoreCall call = claim_call(std::move(key), fingerprint, std::move(terms));
   co_await submit(call);
-  co_return std::move(request.answer);
+  co_return std::move(std::get<ClaimCall>(call.request).answer);
 }
 
 Async<void> BatchedStore::renew(Key key, Fence fence, Millis lease) {

@@ -20,7 +20,7 @@ class BatchedStore : public Store, public Reopening {
   // A sweep goes in pieces of `sweep_chunk` records, so that nobody waits long behind one.
   explicit BatchedStore(std::size_t sweep_chunk) : sweep_chunk_(sweep_chunk) {}
 
-  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) final;
+  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override;
   Async<void> renew(Key key, Fence fence, Millis lease) final;
   Async<void> complete(Key key, Fence fence, SharedResponse response) final;
   Async<void> release(Key key, Fence fence) final;
@@ -30,9 +30,6 @@ class BatchedStore : public Store, public Reopening {
  private:
   // Completes, on the caller's executor, when the call has been answered. `call` lives until then.
   virtual Task<void> submit(StoreCall& call) = 0;
-
-  // True if the claim could be answered at once, because it changes nothing; then it is not submitted.
-  virtual bool settled(const Key& key, ClaimCall& request) = 0;
 
   std::size_t sweep_chunk_;
 };

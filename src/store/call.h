@@ -1,13 +1,12 @@
 // The calls of a store as values: what was asked, and the answer once there is one.
 //
-// Stores gather calls of many callers and answer them together. A call lives in the frame of the coroutine that made
-// it.
+// Stores gather the calls of many callers and answer them together. A call lives in the frame of the coroutine that
+// made it. What only one store understands stands beside the call in that store's own queue, not here.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <optional>
+#include <utility>
 #include <variant>
 
 #include <semel/clock.h>
@@ -27,9 +26,6 @@ struct ClaimCall {
   Fingerprint fingerprint;
   Terms terms;
   Result<Claim> answer = std::unexpected(not_judged());
-  std::optional<std::uint64_t> absent_at = std::nullopt;  // version of RecentWrites before a read that found nothing
-  bool former = false;  // for a shard that the key has moved away from: only what is there and lives is judged
-  bool moved = false;   // its answer: nothing is there, and never will be again
 };
 struct RenewCall {
   Fence fence;
@@ -58,5 +54,18 @@ struct StoreCall {
   Key key;  // of all but SweepCall
   std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall, ReopenCall> request;
 };
+
+inline StoreCall claim_call(Key key, const Fingerprint& fingerprint, Terms terms) {
+  StoreCall call{.key = std::move(key), .request = {}};
+  auto& request = std::get<ClaimCall>(call.request);
+  request.fingerprint = fingerprint;
+  request.terms = std::move(terms);
+  return call;
+}
+
+// Answers a call with an error.
+inline void refuse(StoreCall& call, const Error& error) {
+  std::visit([&](auto& request) { request.answer = std::unexpected(error); }, call.request);
+}
 
 }  // namespace semel::store

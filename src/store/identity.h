@@ -5,7 +5,6 @@
 // of them is here. Whoever gets it wrong forgets keys, and their requests run again; so every doubt is a refusal.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,15 +14,8 @@
 #include "core/identity.h"
 #include "core/seal.h"
 #include <semel/result.h>
-#include <semel/store.h>
 
 namespace semel::store {
-
-// A store that was opened, and the identity that its keys are to be named by; none: as they are.
-struct OpenedStore {
-  std::unique_ptr<Store> store;
-  std::optional<core::StoreIdentity> identity;
-};
 
 core::Salt random_salt();
 

@@ -152,8 +152,10 @@ class MemoryStore : public Store, public Reopening {
 
 }  // namespace
 
-std::unique_ptr<Store> make_memory_store(Clock& clock) {
-  return std::make_unique<MemoryStore>(clock);
+OpenedStore make_memory_store(Clock& clock) {
+  auto store = std::make_unique<MemoryStore>(clock);
+  MemoryStore& memory = *store;
+  return {.store = std::move(store), .reopening = &memory};
 }
 
 }  // namespace semel

@@ -22,12 +22,13 @@
 #include "core/crypto.h"
 #include "core/identity.h"
 #include "core/seal.h"
+#include "store/capable_store.h"
+#include "store/glance.h"
 #include "store/identity.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
 #include <semel/fingerprint.h>
-#include <semel/glance.h>
 #include <semel/key.h>
 #include <semel/reopening.h>
 #include <semel/response.h>
@@ -145,10 +146,62 @@ struct Safe {
   }
 };
 
-class SealedStore : public Store, public Reopening, public Glance {
+class SealedEndings : public Endings {
  public:
-  SealedStore(std::unique_ptr<Store> inner, std::shared_ptr<Safe> safe)
-      : safe_(std::move(safe)), inner_(std::move(inner)) {}
+  SealedEndings(std::shared_ptr<Safe> safe, Endings& inner) : safe_(std::move(safe)), inner_(inner) {}
+
+  void watch(std::function<void(const Digest&)> ended) override {
+    inner_.watch([safe = safe_, ended = std::move(ended)](const Digest& id) {
+      ended(safe->names ? safe->awaited.take(id) : id);
+    });
+  }
+
+  void expect(const Key& key) override {
+    if (!safe_->names || safe_->awaited.is_of_the_store(key.id)) return inner_.expect(key);
+    const Key named = safe_->named(key);
+    safe_->awaited.add(named.id, key.id);
+    inner_.expect(named);
+  }
+
+ private:
+  const std::shared_ptr<Safe> safe_;
+  Endings& inner_;
+};
+
+class SealedReopening : public Reopening {
+ public:
+  SealedReopening(std::shared_ptr<Safe> safe, Reopening& inner) : safe_(std::move(safe)), inner_(inner) {}
+
+  Async<bool> reopen(Key key) override { return inner_.reopen(safe_->named(key)); }
+
+ private:
+  const std::shared_ptr<Safe> safe_;
+  Reopening& inner_;
+};
+
+class SealedGlance : public Glance {
+ public:
+  SealedGlance(std::shared_ptr<Safe> safe, Glance& inner) : safe_(std::move(safe)), inner_(inner) {}
+
+  bool surely_free(const Key& key) override { return inner_.surely_free(safe_->named(key)); }
+
+ private:
+  const std::shared_ptr<Safe> safe_;
+  Glance& inner_;
+};
+
+class SealedStore : public Store {
+ public:
+  SealedStore(std::shared_ptr<Safe> safe, CapableStore inner) : safe_(std::move(safe)), inner_(std::move(inner.store)) {
+    if (inner.endings != nullptr) endings_.emplace(safe_, *inner.endings);
+    if (inner.reopening != nullptr) reopening_.emplace(safe_, *inner.reopening);
+    if (inner.glance != nullptr) glance_.emplace(safe_, *inner.glance);
+  }
+
+  // What the store inside can do, and so this one.
+  Endings* endings() { return endings_ ? &*endings_ : nullptr; }
+  Reopening* reopening() { return reopening_ ? &*reopening_ : nullptr; }
+  Glance* glance() { return glance_ ? &*glance_ : nullptr; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     const std::shared_ptr<Safe> safe = safe_;
@@ -199,58 +252,26 @@ class SealedStore : public Store, public Reopening, public Glance {
 
   Async<std::size_t> sweep(std::size_t limit) override { return inner_->sweep(limit); }
 
-  Async<bool> reopen(Key key) override {
-    auto* const store = dynamic_cast<Reopening*>(inner_.get());
-    if (store == nullptr) co_return fail(Code::invalid, "this store cannot reopen a key");
-    Key named = safe_->named(key);
-    co_return co_await store->reopen(std::move(named));
-  }
-
-  bool surely_free(const Key& key) override {
-    auto* const store = dynamic_cast<Glance*>(inner_.get());
-    return store != nullptr && store->surely_free(safe_->named(key));
-  }
-
- protected:
-  Safe& safe() { return *safe_; }
-  [[nodiscard]] std::shared_ptr<Safe> shared_safe() const { return safe_; }
-
  private:
   const std::shared_ptr<Safe> safe_;
   const std::unique_ptr<Store> inner_;
-};
-
-class SharedSealedStore : public SealedStore, public Endings {
- public:
-  SharedSealedStore(std::unique_ptr<Store> inner, Endings& endings, std::shared_ptr<Safe> safe)
-      : SealedStore(std::move(inner), std::move(safe)), endings_(endings) {}
-
-  void watch(std::function<void(const Digest&)> ended) override {
-    endings_.watch([safe = shared_safe(), ended = std::move(ended)](const Digest& id) {
-      ended(safe->names ? safe->awaited.take(id) : id);
-    });
-  }
-
-  void expect(const Key& key) override {
-    if (!safe().names || safe().awaited.is_of_the_store(key.id)) return endings_.expect(key);
-    const Key named = safe().named(key);
-    safe().awaited.add(named.id, key.id);
-    endings_.expect(named);
-  }
-
- private:
-  Endings& endings_;
+  std::optional<SealedEndings> endings_;
+  std::optional<SealedReopening> reopening_;
+  std::optional<SealedGlance> glance_;
 };
 
 }  // namespace
 
-std::unique_ptr<Store> make_sealed_store(OpenedStore inner, const std::vector<core::AesKey>& keys, Unsealed unsealed) {
+CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKey>& keys, Unsealed unsealed) {
   auto safe = std::make_shared<Safe>(core::Seals(keys), unsealed);
   if (inner.identity) safe->names.emplace(*inner.identity);
-  if (auto* endings = dynamic_cast<Endings*>(inner.store.get())) {
-    return std::make_unique<SharedSealedStore>(std::move(inner.store), *endings, std::move(safe));
-  }
-  return std::make_unique<SealedStore>(std::move(inner.store), std::move(safe));
+  auto sealed = std::make_unique<SealedStore>(std::move(safe), std::move(inner));
+  CapableStore outer;
+  outer.endings = sealed->endings();
+  outer.reopening = sealed->reopening();
+  outer.glance = sealed->glance();
+  outer.store = std::move(sealed);
+  return outer;
 }
 
 }  // namespace semel::store

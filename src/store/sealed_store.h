@@ -6,19 +6,18 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "core/crypto.h"
-#include "store/identity.h"
-#include <semel/store.h>
+#include "store/capable_store.h"
 
 namespace semel::store {
 
 // Whether responses that were kept before there were keys are replayed.
 enum class Unsealed : std::uint8_t { refused, accepted };
 
-// `keys` is not empty: the first encrypts, all of them decrypt. Offers Reopening, and Endings if the store inside does.
-std::unique_ptr<Store> make_sealed_store(OpenedStore inner, const std::vector<core::AesKey>& keys, Unsealed unsealed);
+// `keys` is not empty: the first encrypts, all of them decrypt. The result can do what `inner` can. It has no identity:
+// it takes keys by their own names.
+CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKey>& keys, Unsealed unsealed);
 
 }  // namespace semel::store

@@ -11,11 +11,10 @@
 #include <semel/async.h>
 
 namespace semel::store {
-namespace {
 
 // The callers on one executor, woken by one post. If it is destroyed unrun (its io_context is going away), the handlers
 // take their coroutines with them.
-class Wake {
+class Wakes::Wake {
  public:
   explicit Wake(Executor executor) : executor_(std::move(executor)) {}
 
@@ -42,18 +41,19 @@ class Wake {
   std::shared_ptr<std::atomic<bool>> posted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-}  // namespace
+Wakes::Wakes() = default;
+Wakes::~Wakes() = default;
 
-void wake(std::vector<Waiting>& batch) {
-  std::vector<Wake> wakes;
-  for (Waiting& waiting : batch) {
-    const Executor executor = waiting.work.get_executor();
-    auto found = std::ranges::find(wakes, executor, &Wake::executor);
-    if (found == wakes.end()) found = wakes.insert(found, Wake(executor));
-    found->add(std::move(waiting));
-  }
-  batch.clear();
-  for (Wake& each : wakes) Wake::post(std::move(each));
+void Wakes::add(Waiting waiting) {
+  const Executor executor = waiting.work.get_executor();
+  auto found = std::ranges::find(wakes_, executor, &Wake::executor);
+  if (found == wakes_.end()) found = wakes_.insert(found, Wake(executor));
+  found->add(std::move(waiting));
+}
+
+void Wakes::post() {
+  for (Wake& each : wakes_) Wake::post(std::move(each));
+  wakes_.clear();
 }
 
 }  // namespace semel::store

@@ -24,8 +24,22 @@ struct Waiting {
   boost::asio::executor_work_guard<Executor> work;  // keeps the caller's io_context running
 };
 
-// Resumes everybody in `batch`, each on the executor it called from, and empties it. One post per io_context: its
-// thread is interrupted once per batch, not once per call.
-void wake(std::vector<Waiting>& batch);
+// Callers that have their answers and are resumed together: one post per io_context, so that its thread is interrupted
+// once per batch, not once per call.
+class Wakes {
+ public:
+  Wakes();
+  ~Wakes();
+  Wakes(const Wakes&) = delete;
+  Wakes& operator=(const Wakes&) = delete;
+
+  void add(Waiting waiting);
+  // Resumes them all, each on the executor that it called from.
+  void post();
+
+ private:
+  class Wake;
+  std::vector<Wake> wakes_;
+};
 
 }  // namespace semel::store

@@ -112,21 +112,21 @@ int run(const std::vector<std::string>& args) {
   EmbeddedOptions options;
   options.path = args.at(0);
   options.free_bytes_min = std::stoull(args.at(3));
-  Result<std::unique_ptr<Store>> store = open_embedded_store(*clock, options);
-  if (!store) {
-    tell("said " + std::to_string(static_cast<int>(store.error().code)) + ' ' + store.error().detail + '\n');
+  Result<OpenedStore> opened = open_embedded_store(*clock, options);
+  if (!opened) {
+    tell("said " + std::to_string(static_cast<int>(opened.error().code)) + ' ' + opened.error().detail + '\n');
     return 0;
   }
   tell("open\n");
   boost::asio::io_context context(1);
-  Hammer hammer{**store, std::stoull(args.at(1)), std::stoull(args.at(2))};
+  Hammer hammer{*opened->store, std::stoull(args.at(1)), std::stoull(args.at(2))};
   for (int i = 0; i < 64; ++i) {
     boost::asio::co_spawn(context.get_executor(), work(&hammer), [](const std::exception_ptr& error) {
       if (error) std::rethrow_exception(error);
     });
   }
   context.run();
-  store->reset();
+  opened->store.reset();
   tell("end\n");
   return 0;
 }

@@ -64,8 +64,8 @@ std::shared_ptr<const semel::config::Config> config() {
 // Everything that the listener stands on, made once: no request may leave a trace that the next one sees.
 struct House {
   semel::test::VirtualClock clock;
-  std::unique_ptr<semel::Store> store = semel::make_memory_store(clock);
-  semel::Once once{*store, clock, 1};
+  semel::OpenedStore opened = semel::make_memory_store(clock);
+  semel::Once once{*opened.store, clock, 1};
   semel::telemetry::Metrics metrics;
   semel::telemetry::Observer observer;
   semel::telemetry::LogSink log{-1};
@@ -80,7 +80,8 @@ struct House {
                                                        .quotas = quotas,
                                                        .glance = nullptr},
                                 config(), semel::gateway::TlsSet{.server = nullptr, .upstreams = {nullptr}}};
-  semel::admin::Admin admin{worker, *store, metrics, semel::reading::Secret(std::string(token))};
+  semel::admin::Admin admin{worker, *opened.store, opened.reopening, metrics,
+                            semel::reading::Secret(std::string(token))};
 
   std::string answers_to(std::string_view input, std::size_t step) {
     auto& context = static_cast<boost::asio::io_context&>(worker.executor().context());

@@ -49,7 +49,7 @@ class GuardTest : public testing::Test {
   std::vector<FieldView> fields_{{"Idempotency-Key", "k1"}, {"Authorization", "Bearer me"}};
   int runs_ = 0;
   std::unique_ptr<Clock> clock_ = make_system_clock();
-  std::unique_ptr<Store> store_ = make_memory_store(*clock_);
+  std::unique_ptr<Store> store_ = make_memory_store(*clock_).store;
   BlockingOnce once_{*store_, *clock_, 7};
 };
 

@@ -32,7 +32,7 @@ class BlockingOnceTest : public testing::Test {
   }
 
   std::unique_ptr<Clock> clock = make_system_clock();
-  std::unique_ptr<Store> store = make_memory_store(*clock);
+  std::unique_ptr<Store> store = make_memory_store(*clock).store;
   BlockingOnce once{*store, *clock, 42};
 };
 

@@ -113,7 +113,7 @@ class OnceTest : public testing::Test {
 
   boost::asio::io_context context{1};
   VirtualClock clock;
-  std::unique_ptr<Store> store = make_memory_store(clock);
+  std::unique_ptr<Store> store = make_memory_store(clock).store;
   Once once{*store, clock, 42};
 };
 

@@ -59,7 +59,7 @@ class RenewalTest : public testing::Test {
 
   VirtualClock clock;
   const Time begun = clock.now();
-  std::unique_ptr<Store> inner = make_memory_store(clock);
+  std::unique_ptr<Store> inner = make_memory_store(clock).store;
   FaultyStore store{*inner, clock, {}};
   std::optional<boost::asio::io_context> context{1};
   const Key key = key_of(1);
@@ -126,7 +126,7 @@ TEST(Renewal, EndsWithItsLoop) {
   VirtualClock by_hand;
   const std::unique_ptr<Clock> system = make_system_clock();
   for (Clock* clock : {static_cast<Clock*>(&by_hand), system.get()}) {
-    const std::unique_ptr<Store> store = make_memory_store(*clock);
+    const std::unique_ptr<Store> store = make_memory_store(*clock).store;
     Once once(*store, *clock, 1);
     const auto luggage = std::make_shared<int>(0);
     {

@@ -109,8 +109,8 @@ void StoreServer::step() {
   const std::size_t first = take();
   if (open_ == nullptr && world_.random.chance(5'000)) {
     ++world_.stats.batches;
-    std::vector<store::StoreCall*> calls;
-    for (const auto& letter : judging_) calls.push_back(&letter->call);
+    std::vector<store::embedded::BatchCall> calls;
+    for (const auto& letter : judging_) calls.push_back({.call = &letter->call, .absent_at = letter->absent_at});
     store::embedded::run_batch(calls, ledger_, world_.now(), [this] { acknowledge(); }, recent_.get());
     if (ledger_.crashed()) crash_();
     return;
@@ -121,7 +121,9 @@ void StoreServer::step() {
       if (run == run_) commit();
     });
   }
-  for (std::size_t i = first; i < judging_.size(); ++i) open_->judge(judging_[i]->call, world_.now());
+  for (std::size_t i = first; i < judging_.size(); ++i) {
+    open_->judge({.call = &judging_[i]->call, .absent_at = judging_[i]->absent_at}, world_.now());
+  }
 }
 
 void StoreServer::commit() {
@@ -195,7 +197,7 @@ void StoreServer::start() {
   world_.disturb();
 }
 
-bool StoreServer::settled(const Key& key, store::ClaimCall& request) {
+bool StoreServer::settled(const Key& key, store::ClaimCall& request, std::optional<std::uint64_t>& absent_at) {
   const std::uint64_t version = recent_ == nullptr ? 0 : recent_->version();
   Result<std::optional<Record>> stored = ledger_.read(key.id);
   if (!stored) {
@@ -203,7 +205,7 @@ bool StoreServer::settled(const Key& key, store::ClaimCall& request) {
     return true;
   }
   if (!*stored) {
-    if (recent_ != nullptr) request.absent_at = version;
+    if (recent_ != nullptr) absent_at = version;
     return false;
   }
   const Record& record = **stored;
@@ -218,11 +220,15 @@ bool StoreServer::settled(const Key& key, store::ClaimCall& request) {
 Port::Port(World& world, StoreServer& server, Oracle& oracle, std::uint64_t process)
     : world_(world), server_(server), oracle_(oracle), process_(process) {}
 
-Task<std::shared_ptr<Letter>> Port::send(store::StoreCall call) {
+Task<std::shared_ptr<Letter>> Port::send(store::StoreCall call, std::optional<std::uint64_t> absent_at) {
   const Deed deed = deed_of(call);
   const Executor executor = co_await asio::this_coro::executor;
-  const auto letter = std::make_shared<Letter>(
-      Letter{.call = std::move(call), .deed = deed, .sent_at = world_.now(), .executor = executor, .resume = {}});
+  const auto letter = std::make_shared<Letter>(Letter{.call = std::move(call),
+                                                      .absent_at = absent_at,
+                                                      .deed = deed,
+                                                      .sent_at = world_.now(),
+                                                      .executor = executor,
+                                                      .resume = {}});
   auto suspend = [this, letter](auto handler) {
     letter->resume = std::move(handler);
     std::erase_if(open_, [](const auto& one) { return one.expired(); });
@@ -252,11 +258,12 @@ Async<Claim> Port::claim(Key key, Fingerprint fingerprint, Terms terms) {
   }
   store::StoreCall call{.key = std::move(key), .request = store::ClaimCall{.fingerprint = fingerprint, .terms = terms}};
   auto& request = std::get<store::ClaimCall>(call.request);
-  if (world_.setup.embedded && !dead_ && server_.up() && server_.settled(call.key, request)) {
+  std::optional<std::uint64_t> absent_at;
+  if (world_.setup.embedded && !dead_ && server_.up() && server_.settled(call.key, request, absent_at)) {
     oracle_.hears(terms.owner, request.answer);
     co_return std::move(request.answer);
   }
-  const std::shared_ptr<Letter> letter = co_await send(std::move(call));
+  const std::shared_ptr<Letter> letter = co_await send(std::move(call), absent_at);
   if (letter->lost) co_return no_answer();
   co_return std::get<store::ClaimCall>(letter->call.request).answer;
 }

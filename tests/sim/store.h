@@ -25,6 +25,7 @@ namespace semel::sim {
 
 struct Letter {
   store::StoreCall call;
+  std::optional<std::uint64_t> absent_at;  // as in BatchCall
   Deed deed;
   Time sent_at;
   Executor executor;
@@ -51,8 +52,8 @@ class StoreServer {
   [[nodiscard]] bool idle() const { return queue_.empty() && !busy_; }
 
   // Answers a claim that what is durable settles, as the embedded store does without its committer: false if it does
-  // not.
-  bool settled(const Key& key, store::ClaimCall& request);
+  // not. Then `absent_at` is set if there was nothing.
+  bool settled(const Key& key, store::ClaimCall& request, std::optional<std::uint64_t>& absent_at);
 
   // Lets the caller go on: without an answer if it is lost.
   void answer(const std::shared_ptr<Letter>& letter, bool lost);
@@ -97,7 +98,7 @@ class Port : public Store {
   void hang_up();
 
  private:
-  Task<std::shared_ptr<Letter>> send(store::StoreCall call);
+  Task<std::shared_ptr<Letter>> send(store::StoreCall call, std::optional<std::uint64_t> absent_at = std::nullopt);
 
   World& world_;
   StoreServer& server_;

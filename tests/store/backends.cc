@@ -20,8 +20,8 @@
 #endif
 #include "core/crypto.h"
 #include "core/identity.h"
+#include "store/capable_store.h"
 #include "store/embedded/store.h"
-#include "store/identity.h"
 #include "store/sealed_store.h"
 #include <semel/stores.h>
 
@@ -30,10 +30,12 @@ namespace {
 
 class NoPlace : public Place {
  public:
-  std::unique_ptr<Store> open(Clock& clock) override { return make_memory_store(clock); }
+  store::CapableStore open(Clock& clock) override { return {make_memory_store(clock)}; }
   // Nothing of it is at rest, but the rest of the contract holds under any names.
-  store::OpenedStore open_with(Clock& clock, const std::vector<core::AesKey>& /*keys*/) {
-    return {.store = open(clock), .identity = core::StoreIdentity{5, 4, 3}};
+  store::CapableStore open_with(Clock& clock, const std::vector<core::AesKey>& /*keys*/) {
+    store::CapableStore opened = open(clock);
+    opened.identity = core::StoreIdentity{5, 4, 3};
+    return opened;
   }
 };
 
@@ -52,12 +54,12 @@ class Folder : public Place {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
-  std::unique_ptr<Store> open(Clock& clock) override { return open_with(clock, {}).store; }
+  store::CapableStore open(Clock& clock) override { return open_with(clock, {}); }
 
-  store::OpenedStore open_with(Clock& clock, const std::vector<core::AesKey>& keys) {
+  store::CapableStore open_with(Clock& clock, const std::vector<core::AesKey>& keys) {
     EmbeddedOptions options;
     options.path = path_ / "data";
-    Result<store::OpenedStore> store = store::embedded::open_with_keys(clock, options, keys);
+    Result<store::CapableStore> store = store::embedded::open_with_keys(clock, options, keys);
     if (!store) throw std::runtime_error("the embedded store does not open: " + store.error().detail);
     return std::move(*store);
   }
@@ -73,9 +75,9 @@ class Sealed : public Place {
   template <class... Arguments>
   explicit Sealed(Arguments... arguments) : inner_(std::move(arguments)...) {}
 
-  std::unique_ptr<Store> open(Clock& clock) override {
+  store::CapableStore open(Clock& clock) override {
     const std::vector<core::AesKey> keys{core::AesKey{7}, core::AesKey{8}};
-    store::OpenedStore opened = inner_.open_with(clock, keys);
+    store::CapableStore opened = inner_.open_with(clock, keys);
     if (!opened.identity) throw std::runtime_error("the store has no identity");
     return store::make_sealed_store(std::move(opened), keys, store::Unsealed::refused);
   }
@@ -93,12 +95,12 @@ class Database : public Place {
     PostgresServer::shared().run("TRUNCATE semel.keys, semel.objects", name);
   }
 
-  std::unique_ptr<Store> open(Clock& clock) override { return open_with(clock, {}).store; }
+  store::CapableStore open(Clock& clock) override { return open_with(clock, {}); }
 
-  store::OpenedStore open_with(Clock& clock, const std::vector<core::AesKey>& keys) {
+  store::CapableStore open_with(Clock& clock, const std::vector<core::AesKey>& keys) {
     PostgresOptions options;
     options.urls = {url_};
-    Result<store::OpenedStore> store = store::postgres::open_with_keys(clock, options, keys);
+    Result<store::CapableStore> store = store::postgres::open_with_keys(clock, options, keys);
     if (!store) throw std::runtime_error("the PostgreSQL store does not open: " + store.error().detail);
     return std::move(*store);
   }

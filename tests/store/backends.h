@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "store/capable_store.h"
 #include <semel/clock.h>
-#include <semel/store.h>
 
 namespace semel::test {
 
@@ -28,7 +28,7 @@ class Place {
   virtual ~Place() = default;
 
   // One store at a time: destroy the last one first. Throws if the store cannot be opened.
-  virtual std::unique_ptr<Store> open(Clock& clock) = 0;
+  virtual store::CapableStore open(Clock& clock) = 0;
 };
 
 struct Backend {

@@ -45,7 +45,13 @@ Fingerprint fingerprint_of(std::uint64_t number) {
 }
 
 StoreContract::StoreContract() : real_clock_(make_system_clock()), place_(GetParam().make()) {
-  store_ = place_->open(clock());
+  open();
+}
+
+void StoreContract::open() {
+  store::CapableStore opened = place_->open(clock());
+  reopening_ = opened.reopening;
+  store_ = std::move(opened.store);
 }
 
 Clock& StoreContract::clock() {
@@ -129,7 +135,7 @@ std::vector<std::size_t> StoreContract::sweep_all(std::size_t limit) {
 
 void StoreContract::reopen() {
   store_.reset();
-  store_ = place_->open(clock());
+  open();
 }
 
 }  // namespace semel::test

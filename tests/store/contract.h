@@ -5,8 +5,8 @@
 //   ExactContract    stores whose time can be turned: the very millisecond at which an answer changes.
 //   ReopenContract   stores that keep their records.
 //
-// The suite knows nothing of a store but the five calls. It never looks at what is stored: it claims the key as
-// somebody else would and reads what holds it.
+// The suite knows nothing of a store but the five calls and what opening it says that it can do. It never looks at what
+// is stored: it claims the key as somebody else would and reads what holds it.
 #pragma once
 
 #include <atomic>
@@ -24,6 +24,7 @@
 #include "store/crew.h"
 #include "support/virtual_clock.h"
 #include <semel/clock.h>
+#include <semel/reopening.h>
 #include <semel/store.h>
 
 namespace semel::test {
@@ -72,8 +73,10 @@ class StoreContract : public testing::TestWithParam<Backend> {
   std::unique_ptr<Clock> real_clock_;
   std::unique_ptr<Place> place_;
   std::unique_ptr<Store> store_;
+  Reopening* reopening_ = nullptr;  // the store's
 
  private:
+  void open();
   Clock& clock();
 
   std::uint64_t keys_ = 0;

@@ -11,8 +11,7 @@
 namespace semel::test {
 namespace {
 
-bool reopened(boost::asio::io_context& context, Store& store, const Key& key) {
-  auto* const reopening = dynamic_cast<Reopening*>(&store);
+bool reopened(boost::asio::io_context& context, Reopening* reopening, const Key& key) {
   if (reopening == nullptr) throw std::runtime_error("the store cannot reopen keys");
   const Result<bool> answer = run(context, reopening->reopen(key));
   if (!answer) throw std::runtime_error("reopening failed: " + answer.error().detail);
@@ -24,8 +23,8 @@ TEST_P(StoreContract, AReopenedKeyRunsAgain) {
   const Key key = fresh_key();
   const Granted first = take(key);
   ASSERT_EQ(said(complete(key, first.fence, answer_of("one"))), "ok");
-  EXPECT_TRUE(reopened(context_, *store_, key));
-  EXPECT_FALSE(reopened(context_, *store_, key)) << "it is free already";
+  EXPECT_TRUE(reopened(context_, reopening_, key));
+  EXPECT_FALSE(reopened(context_, reopening_, key)) << "it is free already";
   const Granted second = take(key);
   EXPECT_EQ(second.fence.number, first.fence.number + 1);
   EXPECT_EQ(said(complete(key, first.fence, answer_of("old"))), "fenced");
@@ -41,10 +40,10 @@ TEST_P(StoreContract, AnUnknownKeyMayBeReopened) {
   Terms brief_terms = terms();
   brief_terms.lease = brief();
   const Granted lost = take(lapsed, brief_terms);
-  EXPECT_FALSE(reopened(context_, *store_, lapsed)) << "it runs";
+  EXPECT_FALSE(reopened(context_, reopening_, lapsed)) << "it runs";
   outlast(brief());
   for (const Key& key : {unknown, lapsed}) {
-    EXPECT_TRUE(reopened(context_, *store_, key));
+    EXPECT_TRUE(reopened(context_, reopening_, key));
     EXPECT_EQ(take(key).fence.number, 2U);
   }
   EXPECT_EQ(said(complete(lapsed, lost.fence, answer_of("late"))), "fenced");
@@ -52,27 +51,27 @@ TEST_P(StoreContract, AnUnknownKeyMayBeReopened) {
 
 // There is nothing to reopen where nothing has ended.
 TEST_P(StoreContract, OnlyWhatHasEndedIsReopened) {
-  EXPECT_FALSE(reopened(context_, *store_, fresh_key()));
+  EXPECT_FALSE(reopened(context_, reopening_, fresh_key()));
   const Key running = fresh_key();
   const Granted granted = take(running);
-  EXPECT_FALSE(reopened(context_, *store_, running));
+  EXPECT_FALSE(reopened(context_, reopening_, running));
   ASSERT_EQ(said(complete(running, granted.fence, answer_of("one"))), "ok");
   const Key released = fresh_key();
   ASSERT_EQ(said(release(released, take(released).fence)), "ok");
-  EXPECT_FALSE(reopened(context_, *store_, released));
+  EXPECT_FALSE(reopened(context_, reopening_, released));
   const Key expired = fresh_key();
   Terms brief_terms = terms();
   brief_terms.ttl = brief();
   ASSERT_EQ(said(complete(expired, take(expired, brief_terms).fence, answer_of("old"))), "ok");
   outlast(brief());
-  EXPECT_FALSE(reopened(context_, *store_, expired));
+  EXPECT_FALSE(reopened(context_, reopening_, expired));
 }
 
 // It is durable: a key that was reopened is free when the store is opened again.
 TEST_P(ReopenContract, WhatWasReopenedStaysFree) {
   const Key key = fresh_key();
   ASSERT_EQ(said(complete(key, take(key).fence, answer_of("one"))), "ok");
-  ASSERT_TRUE(reopened(context_, *store_, key));
+  ASSERT_TRUE(reopened(context_, reopening_, key));
   reopen();
   EXPECT_EQ(take(key).fence.number, 2U);
 }

@@ -59,7 +59,7 @@ struct World {
 
   Terms::Lapsed lapsed;
   VirtualClock clock;
-  std::unique_ptr<Store> store = make_memory_store(clock);
+  std::unique_ptr<Store> store = make_memory_store(clock).store;
   FaultyStore faulty;
   std::array<KeyStory, key_count> stories;
   std::size_t active = 0;

@@ -61,7 +61,7 @@ class FaultyStoreTest : public testing::Test {
 
   boost::asio::io_context context_{1};
   VirtualClock clock_;
-  std::unique_ptr<Store> store_ = make_memory_store(clock_);
+  std::unique_ptr<Store> store_ = make_memory_store(clock_).store;
   FaultyStore faulty_{*store_, clock_, {}};
 };
 
@@ -100,7 +100,7 @@ constexpr Row rows[] = {
 // A claim under each fault: when the caller hears, what it hears, and when the key is taken.
 TEST_F(FaultyStoreTest, ClaimsAsTheTableSays) {
   for (const Row& row : rows) {
-    store_ = make_memory_store(clock_);
+    store_ = make_memory_store(clock_).store;
     FaultyStore faulty(*store_, clock_, faults_at({{StoreCall::claim, 1, {row.kind, delay}}}));
     const auto word = start(faulty.claim(key(), {}, terms(1)));
     EXPECT_EQ(*word, row.heard_at_once);
@@ -131,7 +131,7 @@ TEST_F(FaultyStoreTest, HoldersActAsTheTableSays) {
   };
   for (const Deed& deed : deeds) {
     for (const Row& row : rows) {
-      store_ = make_memory_store(clock_);
+      store_ = make_memory_store(clock_).store;
       FaultyStore faulty(*store_, clock_, faults_at({{deed.kind, 1, {row.kind, delay}}}));
       const Fence fence = take();
       const auto word = start(deed.call(faulty, fence));
@@ -147,7 +147,7 @@ TEST_F(FaultyStoreTest, HoldersActAsTheTableSays) {
 // A sweep under each fault: the same table again.
 TEST_F(FaultyStoreTest, SweepsAsTheTableSays) {
   for (const Row& row : rows) {
-    store_ = make_memory_store(clock_);
+    store_ = make_memory_store(clock_).store;
     FaultyStore faulty(*store_, clock_, faults_at({{StoreCall::sweep, 1, {row.kind, delay}}}));
     take();
     clock_.advance(ample);

@@ -15,6 +15,7 @@
 
 #include "core/identity.h"
 #include "core/seal.h"
+#include "store/capable_store.h"
 #include "store/contract.h"
 #include "store/embedded/fixture.h"
 #include "store/embedded/store.h"
@@ -25,7 +26,6 @@
 #include "store/postgres/fixture.h"
 #endif
 #include <semel/endings.h>
-#include <semel/reopening.h>
 #include <semel/stores.h>
 
 namespace semel::test {
@@ -50,9 +50,10 @@ class SealedStoreTest : public testing::Test {
   std::unique_ptr<Store> sealed(const std::vector<core::AesKey>& keys,
                                 store::Unsealed unsealed = store::Unsealed::refused,
                                 const std::optional<core::StoreIdentity>& named_by = std::nullopt) {
-    store::OpenedStore inner{.store = std::make_unique<FaultyStore>(*plain_, clock_, faults_at({})),
-                             .identity = named_by};
-    return store::make_sealed_store(std::move(inner), keys, unsealed);
+    store::CapableStore inner;
+    inner.store = std::make_unique<FaultyStore>(*plain_, clock_, faults_at({}));
+    inner.identity = named_by;
+    return store::make_sealed_store(std::move(inner), keys, unsealed).store;
   }
   Fence take(Store& store, const Key& key, std::uint64_t owner) {
     const Result<Claim> claimed = run(store.claim(key, fingerprint_of(1), terms_of(owner)));
@@ -71,7 +72,7 @@ class SealedStoreTest : public testing::Test {
   }
 
   VirtualClock clock_;
-  std::unique_ptr<Store> plain_ = make_memory_store(clock_);
+  std::unique_ptr<Store> plain_ = make_memory_store(clock_).store;
 };
 
 // What the store behind it holds is a sealed response, and the front gives back the answer.
@@ -153,11 +154,12 @@ TEST_F(SealedStoreTest, EveryCallUsesTheSameName) {
   EXPECT_EQ(second.number, 2U);
   EXPECT_EQ(said(run(store->complete(key_of(1), second, answer_of("kept")))), "ok");
 
-  const auto whole = store::make_sealed_store({.store = make_memory_store(clock_), .identity = identity}, {old_key},
-                                              store::Unsealed::refused);
-  keep(*whole, key_of(1), 1, "kept");
-  EXPECT_TRUE(*run(dynamic_cast<Reopening&>(*whole).reopen(key_of(1))));
-  EXPECT_EQ(take(*whole, key_of(1), 2).number, 2U);
+  store::CapableStore memory{make_memory_store(clock_)};
+  memory.identity = identity;
+  const store::CapableStore whole = store::make_sealed_store(std::move(memory), {old_key}, store::Unsealed::refused);
+  keep(*whole.store, key_of(1), 1, "kept");
+  EXPECT_TRUE(*run(whole.reopening->reopen(key_of(1))));
+  EXPECT_EQ(take(*whole.store, key_of(1), 2).number, 2U);
 }
 
 // A store that tells of endings as PostgreSQL does, by the only names that it has.
@@ -171,27 +173,35 @@ class TellingStore : public FaultyStore, public Endings {
   std::vector<Digest> expected;
 };
 
+class SealedEndingsTest : public SealedStoreTest {
+ protected:
+  SealedEndingsTest() {
+    auto telling = std::make_unique<TellingStore>(*plain_, clock_);
+    inner_ = telling.get();
+    store::CapableStore opened;
+    opened.endings = inner_;
+    opened.store = std::move(telling);
+    opened.identity = identity;
+    store_ = store::make_sealed_store(std::move(opened), {old_key}, store::Unsealed::refused);
+  }
+
+  TellingStore* inner_ = nullptr;
+  store::CapableStore store_;
+};
+
 // Who waits for a key is told of its end by the name that it asked for; the store is asked for its own.
-TEST_F(SealedStoreTest, TellsOfEndingsByTheNameThatWasAskedFor) {
-  auto telling = std::make_unique<TellingStore>(*plain_, clock_);
-  TellingStore& inner = *telling;
-  const auto store = store::make_sealed_store({.store = std::move(telling), .identity = identity}, {old_key},
-                                              store::Unsealed::refused);
-  auto& endings = dynamic_cast<Endings&>(*store);
+TEST_F(SealedEndingsTest, TellsOfEndingsByTheNameThatWasAskedFor) {
+  Endings& endings = *store_.endings;
   std::vector<Digest> ended;
   endings.watch([&](const Digest& id) { ended.push_back(id); });
   endings.expect(key_of(1));
-  ASSERT_EQ(inner.expected, std::vector<Digest>{core::KeyNames(identity).name(key_of(1)).id});
-  inner.tell(inner.expected.front());
+  ASSERT_EQ(inner_->expected, std::vector<Digest>{core::KeyNames(identity).name(key_of(1)).id});
+  inner_->tell(inner_->expected.front());
   EXPECT_EQ(ended, std::vector<Digest>{key_of(1).id});
 }
 
 // An object is busy with an event that another node runs: nobody here knows its plain name, but it can be waited for.
-TEST_F(SealedStoreTest, WaitsForAnEventOfAnotherNode) {
-  auto telling = std::make_unique<TellingStore>(*plain_, clock_);
-  TellingStore& inner = *telling;
-  const auto store = store::make_sealed_store({.store = std::move(telling), .identity = identity}, {old_key},
-                                              store::Unsealed::refused);
+TEST_F(SealedEndingsTest, WaitsForAnEventOfAnotherNode) {
   const auto other_node = sealed({old_key}, store::Unsealed::refused, identity);
   const auto in_order = [](std::uint64_t owner) {
     Terms terms = terms_of(owner);
@@ -205,24 +215,41 @@ TEST_F(SealedStoreTest, WaitsForAnEventOfAnotherNode) {
   ASSERT_TRUE(std::holds_alternative<Granted>(*run(other_node->claim(key_of(1), fingerprint_of(1), in_order(1)))));
   EXPECT_EQ(busy_with(*other_node, key_of(2)).id, key_of(1).id) << "there it has its own name";
 
-  const Key other = busy_with(*store, key_of(2));
+  const Key other = busy_with(*store_.store, key_of(2));
   EXPECT_EQ(other.scope, key_of(1).scope);
-  auto& endings = dynamic_cast<Endings&>(*store);
+  Endings& endings = *store_.endings;
   std::vector<Digest> ended;
   endings.watch([&](const Digest& id) { ended.push_back(id); });
   endings.expect(other);
   const Digest stored = core::KeyNames(identity).name(key_of(1)).id;
-  ASSERT_EQ(inner.expected, std::vector<Digest>{stored});
-  inner.tell(stored);
+  ASSERT_EQ(inner_->expected, std::vector<Digest>{stored});
+  inner_->tell(stored);
   EXPECT_EQ(ended, std::vector<Digest>{other.id});
+}
+
+// It can do what the store inside can, and no more: callers ask the value that opening returns, and nothing else.
+TEST_F(SealedStoreTest, CanDoWhatTheStoreInsideCan) {
+  store::CapableStore bare;
+  bare.store = std::make_unique<FaultyStore>(*plain_, clock_, faults_at({}));
+  const store::CapableStore outside = store::make_sealed_store(std::move(bare), {old_key}, store::Unsealed::refused);
+  EXPECT_EQ(outside.endings, nullptr);
+  EXPECT_EQ(outside.reopening, nullptr);
+  EXPECT_EQ(outside.glance, nullptr);
+  const store::CapableStore memory =
+      store::make_sealed_store({make_memory_store(clock_)}, {old_key}, store::Unsealed::refused);
+  EXPECT_EQ(memory.endings, nullptr);
+  EXPECT_NE(memory.reopening, nullptr);
+  EXPECT_EQ(memory.glance, nullptr);
 }
 
 class SealedEmbeddedTest : public EmbeddedTest {
  protected:
   void open_sealed() {
-    Result<store::OpenedStore> opened = store::embedded::open_with_keys(clock_, options_, {old_key});
+    Result<store::CapableStore> opened = store::embedded::open_with_keys(clock_, options_, {old_key});
     ASSERT_TRUE(opened) << opened.error().detail;
-    store_ = store::make_sealed_store(*std::move(opened), {old_key}, store::Unsealed::refused);
+    store::CapableStore sealed = store::make_sealed_store(*std::move(opened), {old_key}, store::Unsealed::refused);
+    glance_ = sealed.glance;
+    store_ = std::move(sealed.store);
   }
   // Whether any file of the closed store holds `bytes`. What is in the log and in no table is there as it was written.
   bool holds(std::string_view bytes) {
@@ -234,7 +261,19 @@ class SealedEmbeddedTest : public EmbeddedTest {
     }
     return false;
   }
+
+  store::Glance* glance_ = nullptr;  // of the store
 };
+
+// A glance finds a key by the name that the store has for it.
+TEST_F(SealedEmbeddedTest, AGlanceSeesWhatIsFree) {
+  open_sealed();
+  ASSERT_NE(glance_, nullptr);
+  EXPECT_TRUE(glance_->surely_free(key(1)));
+  take(key(1));
+  EXPECT_FALSE(glance_->surely_free(key(1)));
+  EXPECT_TRUE(glance_->surely_free(key(2)));
+}
 
 template <class Bytes>
 std::string_view view(const Bytes& bytes) {
@@ -305,8 +344,9 @@ TEST_F(SealedPostgresTest, LeavesNoCanaryInTheTable) {
     return server.run("SELECT count(*) FROM semel.keys k WHERE position('canary-4711-body'::bytea IN k.response) > 0");
   };
   open(server.url());
-  store_ = store::make_sealed_store({.store = std::move(store_), .identity = std::nullopt}, {old_key},
-                                    store::Unsealed::refused);
+  store::CapableStore plain_store;
+  plain_store.store = std::move(store_);
+  store_ = store::make_sealed_store(std::move(plain_store), {old_key}, store::Unsealed::refused).store;
   const Fence fence = take(PostgresTest::key_of(1), 1);
   ASSERT_EQ(said(complete(PostgresTest::key_of(1), fence, answer_of(std::string(canary)))), "ok");
   EXPECT_EQ(count(), "0");

@@ -11,12 +11,14 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/transition.h"
 #include "runtime/failpoint.h"
+#include "store/call.h"
 #include "store/embedded/ledger.h"
 #include "store/embedded/recent_writes.h"
 #include <semel/clock.h>
@@ -68,20 +70,24 @@ class Changes {
   std::vector<std::uint32_t> slots_;
 };
 
-void refuse(StoreCall& call, const Error& error) {
-  std::visit([&](auto& request) { request.answer = std::unexpected(error); }, call.request);
-}
-
 }  // namespace
 
 class Batch::Judge {
  public:
   Judge(Ledger& ledger, RecentWrites* recent) : ledger_(ledger), recent_(recent) {}
 
-  void judge(StoreCall& call, Time now) {
+  void judge(const BatchCall& asked, Time now) {
+    StoreCall& call = *asked.call;
     now_ = now;
     depends_ = false;
-    std::visit([&](auto& request) { answer(call.key, request); }, call.request);
+    const auto judge_one = [&](auto& request) {
+      if constexpr (std::is_same_v<decltype(request), ClaimCall&>) {
+        answer(call.key, request, asked.absent_at);
+      } else {
+        answer(call.key, request);
+      }
+    };
+    std::visit(judge_one, call.request);
     if (depends_) dependent_.push_back(&call);
   }
 
@@ -105,8 +111,8 @@ class Batch::Judge {
     }
   }
 
-  void answer(const Key& key, ClaimCall& request) {
-    const Result<const Record*> stored = find(key.id, request.absent_at);
+  void answer(const Key& key, ClaimCall& request, std::optional<std::uint64_t> absent_at) {
+    const Result<const Record*> stored = find(key.id, absent_at);
     if (!stored) {
       request.answer = std::unexpected(stored.error());
       return;
@@ -286,17 +292,17 @@ class Batch::Judge {
 Batch::Batch(Ledger& ledger, RecentWrites* recent) : judge_(std::make_unique<Judge>(ledger, recent)) {}
 Batch::~Batch() = default;
 
-void Batch::judge(StoreCall& call, Time now) {
+void Batch::judge(const BatchCall& call, Time now) {
   judge_->judge(call, now);
 }
 void Batch::commit() {
   judge_->commit();
 }
 
-void run_batch(std::span<StoreCall* const> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge,
+void run_batch(std::span<const BatchCall> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge,
                RecentWrites* recent) {
   Batch batch(ledger, recent);
-  for (StoreCall* call : calls) batch.judge(*call, now);
+  for (const BatchCall& call : calls) batch.judge(call, now);
   batch.commit();
   acknowledge();
 }

@@ -26,6 +26,13 @@
 
 namespace semel::store::embedded {
 
+// A call, and what its caller knows from looking into the ledger before.
+struct BatchCall {
+  StoreCall* call;
+  // Of a claim whose caller found no record: the version of RecentWrites before that look.
+  std::optional<std::uint64_t> absent_at = std::nullopt;
+};
+
 // Judge any number of calls, then commit once. Until then no answer may be given to anybody.
 class Batch {
  public:
@@ -35,7 +42,7 @@ class Batch {
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  void judge(StoreCall& call, Time now);
+  void judge(const BatchCall& call, Time now);
   void commit();
 
  private:
@@ -44,7 +51,7 @@ class Batch {
 };
 
 // A batch of just these calls. `acknowledge` is called once, after the commit, when every answer is filled in.
-void run_batch(std::span<StoreCall* const> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge,
+void run_batch(std::span<const BatchCall> calls, Ledger& ledger, Time now, const std::function<void()>& acknowledge,
                RecentWrites* recent = nullptr);
 
 }  // namespace semel::store::embedded

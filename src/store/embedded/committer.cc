@@ -3,17 +3,18 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <expected>
+#include <cstdint>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 
+#include "store/call.h"
 #include "store/embedded/batch.h"
 #include "store/embedded/ledger.h"
 #include "store/embedded/recent_writes.h"
@@ -43,13 +44,14 @@ Committer::~Committer() {
   thread_.join();
 }
 
-Task<void> Committer::submit(StoreCall& call) {
-  auto start = [this, &call](AnswerHandler handler) {
+Task<void> Committer::submit(StoreCall& call, std::optional<std::uint64_t> absent_at) {
+  auto start = [this, &call, absent_at](AnswerHandler handler) {
     boost::asio::executor_work_guard<Executor> work(boost::asio::get_associated_executor(handler));
     bool wanted = false;
     {
       const std::scoped_lock lock(mutex_);
-      waiting_.push_back({.call = &call, .resume = std::move(handler), .work = std::move(work)});
+      waiting_.push_back(
+          {.waiting = {.call = &call, .resume = std::move(handler), .work = std::move(work)}, .absent_at = absent_at});
       wanted = std::exchange(idle_, false);
     }
     if (wanted) wake_.notify_one();
@@ -59,20 +61,18 @@ Task<void> Committer::submit(StoreCall& call) {
 
 void Committer::serve() {
   ask_for_short_turns();
-  std::vector<Waiting> calls;
+  std::vector<Pending> calls;
   while (wait(calls)) {
     commit(calls);
     std::this_thread::yield();  // those just woken often have their next call ready: let them bring it
   }
   const Error closed{.code = Code::unavailable, .detail = "the store was closed before the call was judged"};
-  for (const Waiting& waiting : calls) {
-    std::visit([&](auto& request) { request.answer = std::unexpected(closed); }, waiting.call->request);
-  }
+  for (const Pending& pending : calls) refuse(*pending.waiting.call, closed);
   wake(calls);
 }
 
 // False when the store is being closed: then `calls` are those that nobody will judge.
-bool Committer::wait(std::vector<Waiting>& calls) {
+bool Committer::wait(std::vector<Pending>& calls) {
   calls.clear();
   std::unique_lock lock(mutex_);
   idle_ = waiting_.empty();
@@ -81,7 +81,7 @@ bool Committer::wait(std::vector<Waiting>& calls) {
   return !closing_;
 }
 
-bool Committer::take_more(std::vector<Waiting>& calls) {
+bool Committer::take_more(std::vector<Pending>& calls) {
   const std::scoped_lock lock(mutex_);
   if (waiting_.empty()) return false;
   std::ranges::move(waiting_, std::back_inserter(calls));
@@ -90,15 +90,25 @@ bool Committer::take_more(std::vector<Waiting>& calls) {
 }
 
 // What arrives while the first calls are being judged still goes with them. Nothing is waited for.
-void Committer::commit(std::vector<Waiting>& calls) {
+void Committer::commit(std::vector<Pending>& calls) {
   Batch batch(ledger_, &recent_);
   std::size_t judged = 0;
   do {
     const Time now = clock_.now();
-    for (; judged < calls.size(); ++judged) batch.judge(*calls[judged].call, now);
+    for (; judged < calls.size(); ++judged) {
+      const Pending& pending = calls[judged];
+      batch.judge({.call = pending.waiting.call, .absent_at = pending.absent_at}, now);
+    }
   } while (judged < calls_max && take_more(calls));
   batch.commit();
   wake(calls);
+}
+
+void Committer::wake(std::vector<Pending>& calls) {
+  Wakes wakes;
+  for (Pending& pending : calls) wakes.add(std::move(pending.waiting));
+  calls.clear();
+  wakes.post();
 }
 
 }  // namespace semel::store::embedded

@@ -8,11 +8,13 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
-#include "store/embedded/batch.h"
+#include "store/call.h"
 #include "store/embedded/ledger.h"
 #include "store/embedded/recent_writes.h"
 #include "store/embedded/store_clock.h"
@@ -30,20 +32,27 @@ class Committer {
   Committer& operator=(const Committer&) = delete;
 
   // Completes, on the caller's executor, when the call has been answered. `call` must live until then.
-  Task<void> submit(StoreCall& call);
+  // `absent_at`: see BatchCall.
+  Task<void> submit(StoreCall& call, std::optional<std::uint64_t> absent_at = std::nullopt);
 
  private:
+  struct Pending {
+    Waiting waiting;
+    std::optional<std::uint64_t> absent_at;
+  };
+
   void serve();
-  bool wait(std::vector<Waiting>& calls);
-  bool take_more(std::vector<Waiting>& calls);
-  void commit(std::vector<Waiting>& calls);
+  bool wait(std::vector<Pending>& calls);
+  bool take_more(std::vector<Pending>& calls);
+  void commit(std::vector<Pending>& calls);
+  static void wake(std::vector<Pending>& calls);
 
   Ledger& ledger_;
   RecentWrites& recent_;
   const StoreClock& clock_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Waiting> waiting_;
+  std::vector<Pending> waiting_;
   bool idle_ = false;
   bool closing_ = false;
   std::thread thread_;  // last: it uses all of the above

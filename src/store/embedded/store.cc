@@ -10,20 +10,23 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/crypto.h"
 #include "core/identity.h"
+#include "core/terms.h"
 #include "core/transition.h"
 #include "store/batched_store.h"
-#include "store/embedded/batch.h"
+#include "store/call.h"
+#include "store/capable_store.h"
 #include "store/embedded/committer.h"
 #include "store/embedded/recent_writes.h"
 #include "store/embedded/rocks_ledger.h"
-#include "store/identity.h"
+#include "store/glance.h"
 #include <semel/async.h>
 #include <semel/clock.h>
-#include <semel/glance.h>
+#include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -39,6 +42,16 @@ class EmbeddedStore : public BatchedStore, public Glance {
   explicit EmbeddedStore(std::unique_ptr<RocksLedger> ledger)
       : BatchedStore(sweep_chunk), ledger_(std::move(ledger)), committer_(*ledger_, recent_, ledger_->clock()) {}
 
+  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
+    if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
+    StoreCall call = claim_call(std::move(key), fingerprint, std::move(terms));
+    auto& request = std::get<ClaimCall>(call.request);
+    const Look look = look_at(call.key, request);
+    if (look.settled) co_return std::move(request.answer);
+    co_await committer_.submit(call, look.absent_at);
+    co_return std::move(request.answer);
+  }
+
   bool surely_free(const Key& key) override {
     const Result<std::optional<Record>> read = ledger_->read(key.id);
     if (!read) return false;
@@ -48,25 +61,27 @@ class EmbeddedStore : public BatchedStore, public Glance {
  private:
   Task<void> submit(StoreCall& call) override { return committer_.submit(call); }
 
+  struct Look {
+    bool settled = false;                                   // the claim has been answered
+    std::optional<std::uint64_t> absent_at = std::nullopt;  // see BatchCall
+  };
+
   // Answers a claim that changes nothing, if what is durable settles it. A lapsed lease does not: its renewal may be on
   // its way to the disk.
-  bool settled(const Key& key, ClaimCall& request) override {
+  Look look_at(const Key& key, ClaimCall& request) {
     const std::uint64_t version = recent_.version();
     Result<std::optional<Record>> read = ledger_->read(key.id);
     if (!read) {
       request.answer = std::unexpected(std::move(read.error()));
-      return true;
+      return {.settled = true};
     }
     const std::optional<Record> stored = *std::move(read);
-    if (!stored) {
-      request.absent_at = version;
-      return false;
-    }
+    if (!stored) return {.absent_at = version};
     const Time now = ledger_->clock().now();
-    if (stored->state == Record::State::running && now >= stored->lease_until) return false;
+    if (stored->state == Record::State::running && now >= stored->lease_until) return {};
     core::ClaimStep step = core::step_claim(&*stored, key, request.fingerprint, request.terms, now);
     if (!step.store) request.answer = std::move(step.answer);
-    return !step.store;
+    return {.settled = !step.store};
   }
 
   std::unique_ptr<RocksLedger> ledger_;
@@ -76,21 +91,24 @@ class EmbeddedStore : public BatchedStore, public Glance {
 
 }  // namespace
 
-Result<OpenedStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys) {
+Result<CapableStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys) {
   Result<std::unique_ptr<RocksLedger>> ledger = RocksLedger::open(clock, std::move(options), keys);
   if (!ledger) return std::unexpected(std::move(ledger.error()));
-  const std::optional<core::StoreIdentity> identity = (*ledger)->identity();
-  return OpenedStore{.store = std::make_unique<EmbeddedStore>(*std::move(ledger)), .identity = identity};
+  CapableStore opened;
+  opened.identity = (*ledger)->identity();
+  auto store = std::make_unique<EmbeddedStore>(*std::move(ledger));
+  opened.reopening = store.get();
+  opened.glance = store.get();
+  opened.store = std::move(store);
+  return opened;
 }
 
 }  // namespace semel::store::embedded
 
 namespace semel {
 
-Result<std::unique_ptr<Store>> open_embedded_store(Clock& clock, EmbeddedOptions options) {
-  Result<store::OpenedStore> opened = store::embedded::open_with_keys(clock, std::move(options), {});
-  if (!opened) return std::unexpected(std::move(opened.error()));
-  return std::move(opened->store);
+Result<OpenedStore> open_embedded_store(Clock& clock, EmbeddedOptions options) {
+  return store::embedded::open_with_keys(clock, std::move(options), {});
 }
 
 }  // namespace semel

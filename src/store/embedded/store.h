@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/crypto.h"
-#include "store/identity.h"
+#include "store/capable_store.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/stores.h>
@@ -13,6 +13,6 @@ namespace semel::store::embedded {
 
 // As open_embedded_store() of semel/stores.h. A store that is made with `keys` gets an identity, and opens only with
 // one of them from then on; one that was made without stays as it is.
-Result<OpenedStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys);
+Result<CapableStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys);
 
 }  // namespace semel::store::embedded

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/crypto.h"
-#include "store/identity.h"
+#include "store/capable_store.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/stores.h>
@@ -14,8 +14,8 @@ namespace semel::store::postgres {
 
 // As open_postgres_store() of semel/stores.h. A database that is used for the first time with `keys` gets an identity,
 // and opens only with one of them from then on; one that was used without stays as it is.
-Result<OpenedStore> open_with_keys(Clock& clock, const PostgresOptions& options,
-                                        const std::vector<core::AesKey>& keys);
+Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options,
+                                    const std::vector<core::AesKey>& keys);
 
 // Records in each database, all of which have the schema, that they share out the keys of one store. Does nothing where
 // that is so already. Databases may be added to a set that holds keys: these are found where they are until they

@@ -91,11 +91,14 @@ Result<void> Driver::start() {
   return {};
 }
 
-Task<void> Driver::submit(StoreCall& call) {
-  auto start = [this, &call](AnswerHandler handler) {
+Task<void> Driver::submit(StoreCall& call, FormerClaim* former) {
+  auto start = [this, &call, former](AnswerHandler handler) {
     boost::asio::executor_work_guard<Executor> work(boost::asio::get_associated_executor(handler));
     auto waiting = std::make_unique<Waiting>(&call, std::move(handler), std::move(work));
-    Entry entry{.waiting = std::move(waiting), .deadline = clock_.now() + options_.time_max, .company = Company::any};
+    Entry entry{.waiting = std::move(waiting),
+                .deadline = clock_.now() + options_.time_max,
+                .company = Company::any,
+                .former = former};
     bool wanted = false;
     {
       const std::scoped_lock lock(mutex_);
@@ -121,7 +124,7 @@ bool Driver::idle() const {
 // A call that would have no company: its own thread sends it, which spares waking the driver. False: the driver has to
 // see to the rest.
 bool Driver::send_here(Entry entry) {
-  Queue& queue = queues_[kind_of(entry.call())];
+  Queue& queue = queues_[kind_of(entry)];
   queue.push_back(std::move(entry));
   Pipe* const pipe = pipes_.front().get();
   if (pipe->send(std::make_unique<Statement>(queue), patience_of(options_, Company::any), clock_.stopwatch())) {
@@ -152,7 +155,7 @@ void Driver::serve() {
     take_in();
     expire();
     send();
-    wake(answered_);
+    answered_.post();
     wait();
     const std::scoped_lock lock(mutex_);
     closing = closing_;
@@ -168,7 +171,7 @@ void Driver::serve() {
     for (Entry& entry : queue) refuse_now(std::move(entry), closed);
     queue.clear();
   }
-  wake(answered_);
+  answered_.post();
 }
 
 void Driver::take_in() {
@@ -180,7 +183,7 @@ void Driver::take_in() {
     std::swap(calls, incoming_);
     std::swap(dialed, dialed_);
   }
-  for (Entry& entry : calls) queues_[kind_of(entry.call())].push_back(std::move(entry));
+  for (Entry& entry : calls) queues_[kind_of(entry)].push_back(std::move(entry));
   for (Result<Link>& link : dialed) {
     if (link && pipes_.size() >= options_.connections) continue;  // one that was stuck has come back meanwhile
     if (link) {
@@ -291,7 +294,7 @@ void Driver::settle(Ended ended) {
       options_.on_commit(ended.statement->calls(), clock_.stopwatch() - ended.sent_at);
     }
     Statement::Outcome outcome = ended.statement->read(ended.reply.get());
-    for (Waiting& waiting : outcome.answered) answered_.push_back(std::move(waiting));
+    for (Waiting& waiting : outcome.answered) answered_.add(std::move(waiting));
     for (Entry& entry : outcome.again) again(std::move(entry));
     if (!outcome.waited.empty() && options_.waited) options_.waited(outcome.waited);
     return;
@@ -358,12 +361,12 @@ void Driver::read_stuck() {
 
 void Driver::again(Entry entry) {
   if (entry.deadline <= clock_.now()) return refuse_now(std::move(entry), late());
-  queues_[kind_of(entry.call())].push_front(std::move(entry));
+  queues_[kind_of(entry)].push_front(std::move(entry));
 }
 
 void Driver::refuse_now(Entry entry, const Error& error) {
   refuse(entry.call(), error);
-  answered_.push_back(std::move(*entry.waiting));
+  answered_.add(std::move(*entry.waiting));
 }
 
 void Driver::expire() {

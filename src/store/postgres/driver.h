@@ -58,8 +58,9 @@ class Driver {
   // Makes the first connection and starts. To be called once, before submit().
   Result<void> start();
 
-  // Completes, on the caller's executor, when the call has been answered. `call` must live until then.
-  Task<void> submit(StoreCall& call);
+  // Completes, on the caller's executor, when the call has been answered. `call` must live until then, and so must
+  // `former`, which is given with a FormerClaim only.
+  Task<void> submit(StoreCall& call, FormerClaim* former = nullptr);
 
  private:
   [[nodiscard]] bool idle() const;
@@ -93,7 +94,7 @@ class Driver {
   std::vector<std::unique_ptr<Pipe>> pipes_;
   std::vector<std::unique_ptr<Pipe>> stuck_;  // given up, but the server still has them
   Pipe* broken_ = nullptr;                    // found to be so by the thread of a call
-  std::vector<Waiting> answered_;
+  Wakes answered_;
   Time lost_at_;               // since when there is no connection
   std::optional<Error> down_;  // why there is none
 

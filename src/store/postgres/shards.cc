@@ -1,4 +1,4 @@
-// Sharing out keys. Which databases belong together is in postgres_shard_set.cc.
+// Sharing out keys. Which databases belong together is in shard_set.cc.
 #include "store/postgres/shards.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
 #include "core/sha256.h"
+#include "store/capable_store.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -45,26 +45,26 @@ class ShardedStore : public Store, public Endings, public Reopening {
     Result<void> done = co_await home_of(key).renew(key, fence, lease);
     const Shard* const former = former_of(key);
     if (former == nullptr || !is_fenced(done)) co_return done;
-    co_return co_await former->store->renew(std::move(key), fence, lease);
+    co_return co_await former->opened.store->renew(std::move(key), fence, lease);
   }
   Async<void> complete(Key key, Fence fence, SharedResponse response) override {
     Result<void> done = co_await home_of(key).complete(key, fence, response);
     const Shard* const former = former_of(key);
     if (former == nullptr || !is_fenced(done)) co_return done;
-    co_return co_await former->store->complete(std::move(key), fence, std::move(response));
+    co_return co_await former->opened.store->complete(std::move(key), fence, std::move(response));
   }
   Async<void> release(Key key, Fence fence) override {
     Result<void> done = co_await home_of(key).release(key, fence);
     const Shard* const former = former_of(key);
     if (former == nullptr || !is_fenced(done)) co_return done;
-    co_return co_await former->store->release(std::move(key), fence);
+    co_return co_await former->opened.store->release(std::move(key), fence);
   }
   // A shard that is down keeps no other from being swept.
   Async<std::size_t> sweep(std::size_t limit) override {
     Result<std::size_t> swept = 0;
     std::size_t total = 0;
     for (std::size_t i = 0; i < shards_.size() && total < limit; ++i) {
-      Result<std::size_t> one = co_await shards_[i].store->sweep(limit - total);
+      Result<std::size_t> one = co_await shards_[i].opened.store->sweep(limit - total);
       if (one) total += *one;
       if (!one) swept = std::move(one);
     }
@@ -73,21 +73,17 @@ class ShardedStore : public Store, public Endings, public Reopening {
   }
 
   Async<bool> reopen(Key key) override {
-    auto* const home = dynamic_cast<Reopening*>(&home_of(key));
-    core::check(home != nullptr, "a shard can do what the whole can");
-    return home->reopen(std::move(key));
+    Reopening& home = *shard_at_home(key).reopening;
+    return home.reopen(std::move(key));
   }
 
   void watch(std::function<void(const Digest&)> ended) override {
-    for (const Shard& shard : shards_) {
-      if (auto* endings = dynamic_cast<Endings*>(shard.store.get())) endings->watch(ended);
-    }
+    for (const Shard& shard : shards_) shard.opened.endings->watch(ended);
   }
   void expect(const Key& key) override {
     const Shard* const former = former_of(key);
-    if (auto* endings = dynamic_cast<Endings*>(&home_of(key))) endings->expect(key);
-    if (former == nullptr) return;
-    if (auto* endings = dynamic_cast<Endings*>(former->store.get())) endings->expect(key);
+    shard_at_home(key).endings->expect(key);
+    if (former != nullptr) former->opened.endings->expect(key);
   }
 
  private:
@@ -100,13 +96,14 @@ class ShardedStore : public Store, public Endings, public Reopening {
   // A claim is known where it was granted; the other place has no row of that owner.
   static bool is_fenced(const Result<void>& result) { return !result && result.error().code == Code::fenced; }
 
-  Store& home_of(const Key& key) { return *shards_[shard_of(key, names_.all)].store; }
+  const CapableStore& shard_at_home(const Key& key) const { return shards_[shard_of(key, names_.all)].opened; }
+  Store& home_of(const Key& key) const { return *shard_at_home(key).store; }
   // Where the key was before, if it has moved since. Keys with a home of their own have not: the set does not change
   // while any is remembered.
   const Shard* former_of(const Key& key) {
     if (former_.empty() || key.home != 0) return nullptr;
     const Shard* const former = &shards_[former_[shard_of(key, names_.former)]];
-    return former->store.get() == &home_of(key) ? nullptr : former;
+    return former->opened.store.get() == &home_of(key) ? nullptr : former;
   }
 
   std::vector<Shard> shards_;
@@ -130,8 +127,16 @@ std::size_t shard_of(const Key& key, const std::vector<std::string>& names) {
   return best;
 }
 
-std::unique_ptr<Store> make_sharded_store(std::vector<Shard> shards, ShardNames names) {
-  return std::make_unique<ShardedStore>(std::move(shards), std::move(names));
+CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
+  const bool tells = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.endings != nullptr; });
+  const bool reopens =
+      std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.reopening != nullptr; });
+  auto sharded = std::make_unique<ShardedStore>(std::move(shards), std::move(names));
+  CapableStore opened;
+  if (tells) opened.endings = sharded.get();
+  if (reopens) opened.reopening = sharded.get();
+  opened.store = std::move(sharded);
+  return opened;
 }
 
 }  // namespace semel::store::postgres

@@ -9,11 +9,11 @@
 // recorded in each database by `semel migrate`, and a store whose addresses make another set does not open.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "store/capable_store.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -37,8 +37,8 @@ class FormerHome {
 };
 
 struct Shard {
-  std::unique_ptr<Store> store;
-  FormerHome* former;  // the same shard
+  CapableStore opened;
+  FormerHome* former = nullptr;  // part of the same store
 };
 
 // What the databases call themselves; and those of them that were the whole set before, as long as that matters.
@@ -47,8 +47,8 @@ struct ShardNames {
   std::vector<std::string> former;
 };
 
-// `shards` are named by `names.all`, in the same order.
-std::unique_ptr<Store> make_sharded_store(std::vector<Shard> shards, ShardNames names);
+// `shards` are named by `names.all`, in the same order. The result can do what each of them can, but for a glance.
+CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names);
 
 // In the order of `urls`. Code::invalid: two addresses lead to one database, or the set is not the one that they were
 // prepared for.
@@ -56,7 +56,7 @@ Result<ShardNames> names_of(const Clock& clock, const std::vector<std::string>& 
 
 // Records in each database that these belong together. Where shards are added to a set that holds keys, it is recorded
 // that those may be found where they were; where that is recorded and no longer needed, it is taken back.
-// All of them have one identity then (postgres_identity.h).
+// All of them have one identity then (store/postgres/identity.h).
 // Code::invalid: a gateway is connected, or there are keys that would not be found, or identities differ.
 Result<void> record_shards(const Clock& clock, const std::vector<std::string>& urls, Millis time_max);
 

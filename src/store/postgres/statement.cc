@@ -136,11 +136,7 @@ Parameters holders(std::span<const Entry* const> rows, Millis patience, std::opt
 
 }  // namespace
 
-void refuse(StoreCall& call, const Error& error) {
-  std::visit([&](auto& request) { request.answer = std::unexpected(error); }, call.request);
-}
-
-Statement::Statement(Queue& queue) : kind_(kind_of(queue.front().call())) {
+Statement::Statement(Queue& queue) : kind_(kind_of(queue.front())) {
   const bool single =
       queue.front().company == Company::alone || std::holds_alternative<SweepCall>(queue.front().call().request);
   std::size_t bytes = 0;
@@ -232,7 +228,7 @@ void Statement::read_claims(const PGresult* reply, Outcome& outcome) {
     if (row && !moved) found = claim_row(reply, *row, key, request_of<ClaimCall>(entries_[first]));
     for (std::size_t i = first; i < last; ++i) {
       auto& request = std::get<ClaimCall>(entries_[i].call().request);
-      request.moved = moved;
+      if (entries_[i].former != nullptr) entries_[i].former->moved = moved;
       if (moved) {
         request.answer = std::unexpected(not_judged());
       } else if (found && !found->record) {

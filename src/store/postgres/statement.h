@@ -20,7 +20,6 @@
 #include "store/waiting.h"
 #include <semel/clock.h>
 #include <semel/key.h>
-#include <semel/result.h>
 
 namespace semel::store::postgres {
 
@@ -29,11 +28,17 @@ enum class Company : std::uint8_t {
   alone,  // was part of a batch that failed: is tried by itself, so that the trouble of one key sinks no other
 };
 
-// A call on its way. When it is over by `deadline`, nobody knows whether it was applied.
+// A claim at a shard that its key has moved away from: only a record that is there and lives is judged.
+struct FormerClaim {
+  bool moved = false;  // the answer, if nothing is there: nor will it ever be again
+};
+
+// A call on its way. If it is not answered by `deadline`, nobody knows whether it was applied.
 struct Entry {
   std::unique_ptr<Waiting> waiting;  // apart, since it cannot be assigned, and entries are sorted
   Time deadline;
   Company company = Company::any;
+  FormerClaim* former = nullptr;  // null unless the call is such a claim; lives as long as the call
 
   [[nodiscard]] StoreCall& call() const { return *waiting->call; }
 };
@@ -41,8 +46,8 @@ struct Entry {
 // The calls of one kind that wait to be sent, first come first.
 using Queue = std::deque<Entry>;
 
-// The kinds of calls, as in Call::request. Ordered claims, and those of a shard that their key has moved away from, are
-// kinds of their own, so that the others cost nothing more for them.
+// The kinds of calls, as in StoreCall::request. Ordered claims, and those of a shard that their key has moved away
+// from, are kinds of their own, so that the others cost nothing more for them.
 inline constexpr std::size_t kind_claim = 0;
 inline constexpr std::size_t kind_renew = 1;
 inline constexpr std::size_t kind_complete = 2;
@@ -52,14 +57,12 @@ inline constexpr std::size_t kind_reopen = 5;
 inline constexpr std::size_t kind_ordered = 6;
 inline constexpr std::size_t kind_former = 7;
 inline constexpr std::size_t kinds = 8;
-inline std::size_t kind_of(const StoreCall& call) {
-  const auto* claim = std::get_if<ClaimCall>(&call.request);
-  if (claim == nullptr) return call.request.index();
+inline std::size_t kind_of(const Entry& entry) {
+  const auto* claim = std::get_if<ClaimCall>(&entry.call().request);
+  if (claim == nullptr) return entry.call().request.index();
   if (claim->terms.order != nullptr) return kind_ordered;
-  return claim->former ? kind_former : kind_claim;
+  return entry.former != nullptr ? kind_former : kind_claim;
 }
-
-void refuse(StoreCall& call, const Error& error);
 
 class Statement {
  public:

@@ -6,18 +6,20 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/crypto.h"
 #include "core/terms.h"
 #include "store/batched_store.h"
 #include "store/call.h"
-#include "store/identity.h"
+#include "store/capable_store.h"
 #include "store/postgres/admin.h"
 #include "store/postgres/driver.h"
 #include "store/postgres/identity.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/shards.h"
+#include "store/postgres/statement.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -48,13 +50,11 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
 
   Async<std::optional<Claim>> claim_former(Key key, Fingerprint fingerprint, Terms terms) override {
     if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
-    StoreCall call{.key = std::move(key), .request = {}};
-    auto& request = call.request.emplace<ClaimCall>();
-    request.fingerprint = fingerprint;
-    request.terms = terms;
-    request.former = true;
-    co_await submit(call);
-    if (request.moved) co_return std::nullopt;
+    StoreCall call = claim_call(std::move(key), fingerprint, std::move(terms));
+    FormerClaim former;
+    co_await driver_.submit(call, &former);
+    if (former.moved) co_return std::nullopt;
+    auto& request = std::get<ClaimCall>(call.request);
     if (!request.answer) co_return std::unexpected(std::move(request.answer.error()));
     co_return *std::move(request.answer);
   }
@@ -64,7 +64,6 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
 
  private:
   Task<void> submit(StoreCall& call) override { return driver_.submit(call); }
-  bool settled(const Key& /*key*/, ClaimCall& /*request*/) override { return false; }
 
   NotifyListener listener_;  // outlives the driver, which tells it what has ended
   Driver driver_;
@@ -72,38 +71,37 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
 
 }  // namespace
 
-Result<OpenedStore> open_with_keys(Clock& clock, const PostgresOptions& options,
-                                   const std::vector<core::AesKey>& keys) {
+Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options,
+                                    const std::vector<core::AesKey>& keys) {
   if (options.urls.empty()) return fail(Code::invalid, "a PostgreSQL store needs an address");
   // Before the first connection that takes claims: each of those then makes sure that the identity is still that one.
   const Result<Settled> settled = settle_identity(clock, options.urls, keys, options.time_max);
   if (!settled) return std::unexpected(settled.error());
-  std::vector<std::unique_ptr<PostgresStore>> shards;
+  std::vector<Shard> shards;
   for (const std::string& url : options.urls) {
     auto store = std::make_unique<PostgresStore>(clock, url, settled->name, options);
     const Result<void> started = store->start();
     if (!started) return std::unexpected(started.error());
-    shards.push_back(std::move(store));
+    Shard& shard = shards.emplace_back();
+    shard.former = store.get();
+    shard.opened.endings = store.get();
+    shard.opened.reopening = store.get();
+    shard.opened.store = std::move(store);
   }
   Result<ShardNames> names = names_of(clock, options.urls, options.time_max);
   if (!names) return std::unexpected(std::move(names.error()));
-  if (shards.size() == 1) return OpenedStore{.store = std::move(shards.front()), .identity = settled->identity};
-  std::vector<Shard> homes;
-  for (auto& shard : shards) {
-    FormerHome* const former = shard.get();
-    homes.push_back({.store = std::move(shard), .former = former});
-  }
-  return OpenedStore{.store = make_sharded_store(std::move(homes), *std::move(names)), .identity = settled->identity};
+  CapableStore opened =
+      shards.size() == 1 ? std::move(shards.front().opened) : make_sharded_store(std::move(shards), *std::move(names));
+  opened.identity = settled->identity;
+  return opened;
 }
 
 }  // namespace semel::store::postgres
 
 namespace semel {
 
-Result<std::unique_ptr<Store>> open_postgres_store(Clock& clock, const PostgresOptions& options) {
-  Result<store::OpenedStore> opened = store::postgres::open_with_keys(clock, options, {});
-  if (!opened) return std::unexpected(std::move(opened.error()));
-  return std::move(opened->store);
+Result<OpenedStore> open_postgres_store(Clock& clock, const PostgresOptions& options) {
+  return store::postgres::open_with_keys(clock, options, {});
 }
 
 }  // namespace semel

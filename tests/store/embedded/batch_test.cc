@@ -51,8 +51,8 @@ class BatchTest : public testing::Test {
   store::StoreCall& sweep(std::size_t limit) { return add({}, store::SweepCall{.limit = limit}); }
 
   void run() {
-    std::vector<store::StoreCall*> calls;
-    for (const auto& call : calls_) calls.push_back(call.get());
+    std::vector<store::embedded::BatchCall> calls;
+    for (const auto& asked : calls_) calls.push_back({.call = &asked->call, .absent_at = asked->absent_at});
     store::embedded::run_batch(
         calls, ledger_, now_,
         [this] {
@@ -79,6 +79,9 @@ class BatchTest : public testing::Test {
   }
   static std::size_t swept(const store::StoreCall& call) { return *std::get<store::SweepCall>(call.request).answer; }
 
+  // The caller of the last call had looked for itself and found nothing, at that version.
+  void absent_at(std::uint64_t version) { calls_.back()->absent_at = version; }
+
   FakeLedger ledger_;
   store::embedded::RecentWrites* recent_ = nullptr;
   Time now_ = start;
@@ -86,15 +89,20 @@ class BatchTest : public testing::Test {
   int commits_when_acknowledged_ = 0;
 
  private:
+  struct Asked {
+    store::StoreCall call;
+    std::optional<std::uint64_t> absent_at;
+  };
+
   template <class Request>
   store::StoreCall& add(Key key, Request request) {
     calls_.push_back(
-        std::make_unique<store::StoreCall>(store::StoreCall{.key = std::move(key), .request = std::move(request)}));
-    return *calls_.back();
+        std::make_unique<Asked>(store::StoreCall{.key = std::move(key), .request = std::move(request)}, std::nullopt));
+    return calls_.back()->call;
   }
 
-  std::vector<std::unique_ptr<store::StoreCall>> calls_;
-  std::vector<std::unique_ptr<store::StoreCall>> done_;
+  std::vector<std::unique_ptr<Asked>> calls_;
+  std::vector<std::unique_ptr<Asked>> done_;
 };
 
 // Goal: of several claims of one key in one batch the first wins, and the others are told of it.
@@ -268,7 +276,7 @@ class RecentBatchTest : public BatchTest {
   // A caller that looked for itself and found nothing.
   store::StoreCall& claim_after_look(const Key& key, std::uint64_t owner) {
     store::StoreCall& call = claim(key, owner);
-    std::get<store::ClaimCall>(call.request).absent_at = recently_.version();
+    absent_at(recently_.version());
     return call;
   }
 
@@ -291,8 +299,8 @@ TEST_F(RecentBatchTest, DoesNotTrustALookFromBeforeAWrite) {
   const std::uint64_t before = recently_.version();
   claim_after_look(key(1), 11);
   run();
-  store::StoreCall& late = claim(key(1), 12);
-  std::get<store::ClaimCall>(late.request).absent_at = before;
+  const store::StoreCall& late = claim(key(1), 12);
+  absent_at(before);
   run();
   EXPECT_TRUE(held(late));
 }

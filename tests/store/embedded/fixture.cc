@@ -29,14 +29,14 @@ EmbeddedTest::~EmbeddedTest() {
   fs::remove_all(options_.path.parent_path(), ignored);
 }
 
-Result<std::unique_ptr<Store>> EmbeddedTest::try_open() {
+Result<OpenedStore> EmbeddedTest::try_open() {
   return open_embedded_store(clock_, options_);
 }
 
 void EmbeddedTest::open() {
-  Result<std::unique_ptr<Store>> opened = try_open();
+  Result<OpenedStore> opened = try_open();
   if (!opened) throw std::runtime_error(opened.error().detail);
-  store_ = *std::move(opened);
+  store_ = std::move(opened->store);
 }
 
 void EmbeddedTest::reopen() {

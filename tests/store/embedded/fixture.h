@@ -26,7 +26,7 @@ class EmbeddedTest : public testing::Test {
   ~EmbeddedTest() override;
 
   // Opens the store of this test; close it first. open() expects that it works.
-  Result<std::unique_ptr<Store>> try_open();
+  Result<OpenedStore> try_open();
   void open();
   void close() { store_.reset(); }
   void reopen();

@@ -41,7 +41,7 @@ class EmbeddedIdentity : public EmbeddedTest {
  protected:
   // Opens and closes; what the store is then called by.
   Result<std::optional<core::StoreIdentity>> identity(const std::vector<core::AesKey>& keys) {
-    Result<store::OpenedStore> opened = store::embedded::open_with_keys(clock_, options_, keys);
+    Result<store::CapableStore> opened = store::embedded::open_with_keys(clock_, options_, keys);
     if (!opened) return std::unexpected(opened.error());
     return opened->identity;
   }
@@ -59,7 +59,7 @@ class EmbeddedIdentity : public EmbeddedTest {
   }
   void add_a_record() {
     const std::vector<core::AesKey> keys = fs::exists(file()) ? std::vector{old_key} : std::vector<core::AesKey>{};
-    Result<store::OpenedStore> opened = store::embedded::open_with_keys(clock_, options_, keys);
+    Result<store::CapableStore> opened = store::embedded::open_with_keys(clock_, options_, keys);
     ASSERT_TRUE(opened) << opened.error().detail;
     store_ = std::move(opened->store);
     finish(key(1), "kept");

@@ -1,4 +1,6 @@
 // What only the embedded store can get wrong: its time, its room, its records on disk, its callers' io_contexts.
+#include "store/embedded/store.h"
+
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -17,9 +19,9 @@
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 
+#include "store/capable_store.h"
 #include "store/embedded/fixture.h"
 #include "support/run.h"
-#include <semel/glance.h>
 
 namespace semel::test {
 namespace {
@@ -62,8 +64,10 @@ TEST_F(EmbeddedStore, ExpiryIsNotPutOffByAClockSetBack) {
 
 // Goal: a glance tells a key that nobody has from one that somebody has, had for a while, or gave back.
 TEST_F(EmbeddedStore, AGlanceSeesWhatIsFree) {
-  open();
-  auto& glance = dynamic_cast<Glance&>(*store_);
+  Result<store::CapableStore> opened = store::embedded::open_with_keys(clock_, options_, {});
+  ASSERT_TRUE(opened) << opened.error().detail;
+  store_ = std::move(opened->store);
+  store::Glance& glance = *opened->glance;
   EXPECT_TRUE(glance.surely_free(key(1)));
   const Fence fence = take(key(1), {.ttl = minute});
   EXPECT_FALSE(glance.surely_free(key(1)));

@@ -102,7 +102,7 @@ TEST_F(EmbeddedSweep, CostsWhatHasExpired) {
   };
   const auto swept = [&](std::size_t limit) {
     store::StoreCall call{.key = {}, .request = store::SweepCall{.limit = limit}};
-    std::vector<store::StoreCall*> calls{&call};
+    const std::vector<store::embedded::BatchCall> calls{{.call = &call}};
     store::embedded::run_batch(calls, **ledger, clock_.now(), [] {});
     return std::get<store::SweepCall>(call.request).answer.value_or(SIZE_MAX);
   };

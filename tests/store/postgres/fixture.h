@@ -29,10 +29,9 @@ class PostgresTest : public testing::Test {
     store_.reset();
     auto store = try_open(url, time_max, connections);
     ASSERT_TRUE(store) << store.error().detail;
-    store_ = *std::move(store);
+    store_ = std::move(store->store);
   }
-  Result<std::unique_ptr<Store>> try_open(const std::string& url, Millis time_max = Millis{5'000},
-                                          std::size_t connections = 4) {
+  Result<OpenedStore> try_open(const std::string& url, Millis time_max = Millis{5'000}, std::size_t connections = 4) {
     PostgresOptions options;
     options.urls = {url};
     options.time_max = time_max;

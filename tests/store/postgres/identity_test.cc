@@ -45,14 +45,14 @@ std::string hex(const Bytes& bytes) {
 
 class PostgresIdentity : public PostgresTest {
  protected:
-  Result<store::OpenedStore> opened(const Urls& urls, const Keys& keys) {
+  Result<store::CapableStore> opened(const Urls& urls, const Keys& keys) {
     PostgresOptions options;
     options.urls = urls;
     return store::postgres::open_with_keys(*clock_, options, keys);
   }
   // Opens and closes; what the store is then called by.
   Result<std::optional<core::StoreIdentity>> identity(const Urls& urls, const Keys& keys) {
-    Result<store::OpenedStore> store = opened(urls, keys);
+    Result<store::CapableStore> store = opened(urls, keys);
     if (!store) return std::unexpected(store.error());
     return store->identity;
   }
@@ -70,9 +70,9 @@ class PostgresIdentity : public PostgresTest {
   }
   void open_sealed(const Urls& urls, const Keys& keys) {
     store_.reset();
-    Result<store::OpenedStore> store = opened(urls, keys);
+    Result<store::CapableStore> store = opened(urls, keys);
     ASSERT_TRUE(store) << store.error().detail;
-    store_ = store::make_sealed_store(*std::move(store), keys, store::Unsealed::refused);
+    store_ = store::make_sealed_store(*std::move(store), keys, store::Unsealed::refused).store;
   }
   // No gateway is connected any more: servers notice that a little later.
   bool joined(const Urls& urls) {
@@ -251,10 +251,11 @@ TEST_F(PostgresIdentity, EndingsComeByTheNameThatWasAskedFor) {
   const std::string url = server_.fresh_database();
   open_sealed({url}, {old_key});
   const Fence fence = take(key_of(1), 1);
-  Result<store::OpenedStore> other = opened({url}, {old_key});
+  Result<store::CapableStore> other = opened({url}, {old_key});
   ASSERT_TRUE(other) << other.error().detail;
   const auto waiting = store::make_sealed_store(*std::move(other), {old_key}, store::Unsealed::refused);
-  auto& endings = dynamic_cast<Endings&>(*waiting);
+  ASSERT_NE(waiting.endings, nullptr);
+  Endings& endings = *waiting.endings;
   std::promise<Digest> promise;
   std::atomic<bool> told = false;
   endings.watch([&](const Digest& id) {

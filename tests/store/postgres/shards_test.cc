@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,7 +42,7 @@ TEST(Rendezvous, MovesOnlyWhatTheNewShardTakes) {
 
 class PostgresShards : public PostgresTest {
  protected:
-  Result<std::unique_ptr<Store>> try_open_all(const std::vector<std::string>& urls) {
+  Result<OpenedStore> try_open_all(const std::vector<std::string>& urls) {
     PostgresOptions options;
     options.urls = urls;
     return open_postgres_store(*clock_, options);
@@ -58,7 +60,7 @@ TEST_F(PostgresShards, KeysAreSharedOutAndFoundAgain) {
   ASSERT_TRUE(store::postgres::join_postgres_shards(*clock_, {one, two}));
   auto opened = try_open_all({one, two});
   ASSERT_TRUE(opened) << opened.error().detail;
-  store_ = *std::move(opened);
+  store_ = std::move(opened->store);
   for (std::uint64_t i = 0; i < 40; ++i) {
     ASSERT_EQ(said(complete(key_of(i), take(key_of(i), i + 1), answer_of(std::to_string(i)))), "ok");
   }
@@ -70,7 +72,7 @@ TEST_F(PostgresShards, KeysAreSharedOutAndFoundAgain) {
 
   opened = try_open_all({two, one});
   ASSERT_TRUE(opened) << opened.error().detail;
-  store_ = *std::move(opened);
+  store_ = std::move(opened->store);
   for (std::uint64_t i = 0; i < 40; ++i) {
     const Result<Claim> claimed = claim(key_of(i), 1'000 + i);
     ASSERT_EQ(said(claimed), "ok");
@@ -80,6 +82,45 @@ TEST_F(PostgresShards, KeysAreSharedOutAndFoundAgain) {
   EXPECT_EQ(*run(context_, store_->sweep(100)), 40U);
 }
 
+// What a shard can do the whole can: reopen a key, and tell of an end in another process, wherever the key lives.
+TEST_F(PostgresShards, TheWholeCanDoWhatAShardCan) {
+  const std::string one = server_.fresh_database();
+  const std::string two = server_.fresh_database();
+  ASSERT_TRUE(store::postgres::join_postgres_shards(*clock_, {one, two}));
+  auto opened = try_open_all({one, two});
+  auto waiting = try_open_all({two, one});
+  ASSERT_TRUE(opened && waiting);
+  ASSERT_NE(opened->reopening, nullptr);
+  ASSERT_NE(waiting->endings, nullptr);
+  std::mutex mutex;
+  std::set<Digest> told;
+  waiting->endings->watch([&](const Digest& id) {
+    const std::scoped_lock lock(mutex);
+    told.insert(id);
+  });
+  store_ = std::move(opened->store);
+  std::set<Digest> keys;
+  std::vector<Fence> fences;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    fences.push_back(take(key_of(i), i + 1));
+    keys.insert(key_of(i).id);
+    waiting->endings->expect(key_of(i));
+  }
+  for (std::uint64_t i = 0; i < 40; ++i) ASSERT_EQ(said(complete(key_of(i), fences[i])), "ok");
+  EXPECT_TRUE(soon([&] {
+    const std::scoped_lock lock(mutex);
+    return told == keys;
+  }));
+  for (const std::string& url : {one, two}) {
+    EXPECT_GT(std::stoi(server_.run("SELECT count(*) FROM semel.keys", database_of(url))), 0);
+  }
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    EXPECT_TRUE(*run(context_, opened->reopening->reopen(key_of(i))));
+    EXPECT_EQ(take(key_of(i), 100 + i).number, 2U);
+  }
+  waiting->store.reset();
+}
+
 // Events of one object live with it in one shard, whatever their own ids, so that they can be judged together.
 TEST_F(PostgresShards, AnObjectAndItsEventsLiveTogether) {
   const std::string one = server_.fresh_database();
@@ -87,7 +128,7 @@ TEST_F(PostgresShards, AnObjectAndItsEventsLiveTogether) {
   ASSERT_TRUE(store::postgres::join_postgres_shards(*clock_, {one, two}));
   auto opened = try_open_all({one, two});
   ASSERT_TRUE(opened) << opened.error().detail;
-  store_ = *std::move(opened);
+  store_ = std::move(opened->store);
   for (std::uint64_t i = 0; i < 40; ++i) {
     Order order{.object = key_of(1'000 + i), .stamp = "5"};
     order.object.home = i + 1;
@@ -207,7 +248,7 @@ TEST_F(PostgresShards, KeysAreFoundWhereTheyWereAfterAShardWasAdded) {
   ASSERT_TRUE(soon([&] { return store::postgres::join_postgres_shards(*clock_, {one, two}).has_value(); }));
   auto opened = try_open_all({two, one});
   ASSERT_TRUE(opened) << opened.error().detail;
-  store_ = *std::move(opened);
+  store_ = std::move(opened->store);
 
   for (std::uint64_t i = 0; i < 160; ++i) {
     SCOPED_TRACE("key " + std::to_string(i));
@@ -263,7 +304,7 @@ TEST_F(PostgresShards, KeyThatExpiresAtItsFormerHomeIsGrantedOnce) {
   for (int i = 0; i < 2; ++i) {
     auto opened = try_open_all({one, two});
     ASSERT_TRUE(opened) << opened.error().detail;
-    gateways.push_back(*std::move(opened));
+    gateways.push_back(std::move(opened->store));
   }
   std::array<std::atomic<int>, keys> grants{};
   // Whoever hears no answer asks again as the same owner; the last round comes when every key has expired.

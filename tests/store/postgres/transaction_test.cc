@@ -36,11 +36,11 @@ class TransactionTest : public OwnConnectionTest {
   std::unique_ptr<Store> store() {
     auto opened = open_postgres_store(*clock_, {.urls = {url_}});
     if (!opened) throw std::runtime_error(opened.error().detail);
-    return *std::move(opened);
+    return std::move(opened->store);
   }
 
   // The same, of one that has encryption keys.
-  store::OpenedStore sealed_gateway() {
+  store::CapableStore sealed_gateway() {
     auto opened = store::postgres::open_with_keys(*clock_, {.urls = {url_}}, {core::AesKey{1}});
     if (!opened) throw std::runtime_error(opened.error().detail);
     return *std::move(opened);

@@ -34,12 +34,12 @@ semel::Async<void> claim_twice(semel::Store& store) {
 
 int main() {
   const auto clock = semel::make_system_clock();
-  const auto store = semel::make_memory_store(*clock);
+  const auto opened = semel::make_memory_store(*clock);
   boost::asio::io_context context(1);
   int status = 1;
-  boost::asio::co_spawn(context, claim_twice(*store), [&](const std::exception_ptr& error, semel::Result<void> done) {
-    status = error == nullptr && done ? 0 : 1;
-  });
+  boost::asio::co_spawn(
+      context, claim_twice(*opened.store),
+      [&](const std::exception_ptr& error, semel::Result<void> done) { status = error == nullptr && done ? 0 : 1; });
   context.run();
   return status;
 }

@@ -5,8 +5,8 @@
 
 extern "C" int plugin_statuses() {
   const auto clock = semel::make_system_clock();
-  const auto store = semel::make_memory_store(*clock);
-  semel::BlockingOnce once(*store, *clock, 1);
+  const auto opened = semel::make_memory_store(*clock);
+  semel::BlockingOnce once(*opened.store, *clock, 1);
   const auto key = semel::make_key("plugin", "", "k");
   const auto act = [](semel::Fence) { return semel::Outcome::kept({.status = 201, .fields = {}, .body = {}}); };
   const semel::Answer answer = once.run(*key, {}, {}, act);

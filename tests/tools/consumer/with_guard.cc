@@ -8,8 +8,8 @@
 
 int main() {
   const auto clock = semel::make_system_clock();
-  const auto store = semel::make_memory_store(*clock);
-  semel::BlockingOnce once(*store, *clock, 1);
+  const auto opened = semel::make_memory_store(*clock);
+  semel::BlockingOnce once(*opened.store, *clock, 1);
   const auto guard = semel::Guard::make({});
   if (!guard) return 1;
   const semel::HttpRequest request{.method = "POST", .target = "/payments", .fields = {}, .body = "{}", .ip = {}};

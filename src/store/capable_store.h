@@ -1,0 +1,21 @@
+// An opened store as the parts of Semel hand it on: what semel/stores.h says of it, and what only they use.
+//
+// What a store can do is named here and never found out by a cast. A new capability is one more member; a store that
+// stands in front of another (sealed_store.h, postgres/shards.h) names those of the other that it passes on.
+#pragma once
+
+#include <optional>
+
+#include "core/identity.h"
+#include "store/glance.h"
+#include <semel/stores.h>
+
+namespace semel::store {
+
+struct CapableStore : OpenedStore {
+  Glance* glance = nullptr;  // null if the store cannot tell; part of `store`
+  // By which the keys are to be named before they reach the store. None: they keep their names.
+  std::optional<core::StoreIdentity> identity = std::nullopt;
+};
+
+}  // namespace semel::store
