@@ -55,10 +55,6 @@ Value only(const Part& part, std::span<const std::string_view> found) {
   return present(part, std::string(found.front()));
 }
 
-std::string_view as_text(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
 Value header_value(const Part& part, const RequestView& request) {
   std::vector<std::string_view> lines = lines_of(request.fields, part.text);
   for (std::string_view& line : lines) line = core::trimmed(line);
@@ -131,7 +127,7 @@ Value value_of(const Part& part, const RequestView& request) {
     case PartKind::form:
       return form_value(part, request);
     case PartKind::sha256:
-      return core::to_hex(as_text(core::sha256(request.body)));
+      return core::to_hex(core::sha256(request.body));
     case PartKind::json:
       return json_value(part, request);
     case PartKind::path:

@@ -188,8 +188,7 @@ Result<SignedDelivery> sign_with(const Provider& provider, const SignatureScheme
   if (!provider.event.id.empty()) add_ids(delivery, provider.event.id.front(), order.id);
   if (scheme.body_hash) {
     const Digest digest = core::sha256(delivery.body);
-    add_query(delivery.target, scheme.body_hash->parts.front().text,
-              core::to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()}));
+    add_query(delivery.target, scheme.body_hash->parts.front().text, core::to_hex(digest));
   }
   if (in_form && scheme.signed_text.is_single(policy::PartKind::form)) {
     delivery.body = scheme.signed_text.parts.front().text + "=" + form_encoded(delivery.body);
