@@ -52,7 +52,7 @@ std::optional<HeadFault> fault_of(const Try<void>& read, const Head& head) {
 std::string problem_body(const HeadFault& fault) {
   const auto title = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(fault.status));
   std::string body;
-  core::json::Writer(body)
+  core::json::JsonWriter(body)
       .begin_object()
       .text("type", "about:blank")
       .text("title", {title.data(), title.size()})

@@ -70,7 +70,7 @@ struct ProblemText {
 
 std::string problem_body(const ProblemText& problem) {
   std::string body;
-  core::json::Writer json(body);
+  core::json::JsonWriter json(body);
   json.begin_object()
       .text("type", problem.type)
       .text("title", problem.title)

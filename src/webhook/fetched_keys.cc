@@ -178,7 +178,7 @@ Wanted key_document(const SignatureScheme& scheme, const Token& token, const Sec
   Wanted wanted{.url = scheme.keys.front()};
   if (scheme.algorithm == Algorithm::plaid) {
     wanted.name = wanted.url + "#" + token.key_id;
-    core::json::Writer(wanted.body)
+    core::json::JsonWriter(wanted.body)
         .begin_object()
         .text("client_id", secret.id)
         .text("secret", secret.bytes)

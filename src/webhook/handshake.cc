@@ -81,7 +81,7 @@ std::string filled_in(const policy::Expression& expression, const Words& words) 
 
 std::string json_body(const Handshake& handshake, const Words& words) {
   std::string body;
-  core::json::Writer json(body);
+  core::json::JsonWriter json(body);
   json.begin_object();
   for (const auto& [name, value] : handshake.json) {
     if (const auto* const text = std::get_if<policy::Expression>(&value)) {

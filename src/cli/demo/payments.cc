@@ -38,7 +38,7 @@ constexpr Millis slow{2'000};
 
 std::string error_body(std::string_view error) {
   std::string body;
-  core::json::Writer(body).begin_object().text("error", error).end_object();
+  core::json::JsonWriter(body).begin_object().text("error", error).end_object();
   return body;
 }
 
@@ -130,7 +130,7 @@ PaymentsApi::Reply PaymentsApi::charge(std::string_view body) {
   latest_.push_back({.number = number, .amount = *amount});
   if (latest_.size() > latest_max) latest_.pop_front();
   Reply reply{.status = 201, .body = {}};
-  core::json::Writer(reply.body)
+  core::json::JsonWriter(reply.body)
       .begin_object()
       .text("id", payment_id(number))
       .number("amount", *amount)
@@ -146,7 +146,7 @@ bool PaymentsApi::first_of(const std::string& key) {
 
 std::string PaymentsApi::list() const {
   std::string body;
-  core::json::Writer json(body);
+  core::json::JsonWriter json(body);
   json.begin_object().number("count", totals_.payments).number("total", totals_.amount).name("latest").begin_array();
   for (const Payment& payment : latest_) {
     json.begin_object().text("id", payment_id(payment.number)).number("amount", payment.amount).end_object();
@@ -157,7 +157,7 @@ std::string PaymentsApi::list() const {
 
 std::string PaymentsApi::effects() const {
   std::string body;
-  core::json::Writer(body)
+  core::json::JsonWriter(body)
       .begin_object()
       .number("effects", totals_.payments)
       .number("amount", totals_.amount)

@@ -133,7 +133,7 @@ std::string broken_text(const HammerReport& report) {
   return text;
 }
 
-void write_counts(core::json::Writer& json, const Tally::Counts& counts) {
+void write_counts(core::json::JsonWriter& json, const Tally::Counts& counts) {
   json.begin_object()
       .number("sent", counts.sent())
       .number("first_runs", counts.first_runs)
@@ -147,7 +147,7 @@ void write_counts(core::json::Writer& json, const Tally::Counts& counts) {
       .end_object();
 }
 
-void write_broken(core::json::Writer& json, const Broken& broken, const HammerReport& report) {
+void write_broken(core::json::JsonWriter& json, const Broken& broken, const HammerReport& report) {
   json.begin_object().text("promise", name(broken.promise)).text("what", broken.what).name("keys").begin_array();
   for (const std::size_t key : broken.keys) json.text(report.key_text(key));
   json.end_array().end_object();
@@ -163,7 +163,7 @@ std::string report_text(const HammerReport& report) {
 std::string report_json(const HammerReport& report) {
   const HammerOptions& options = report.options;
   std::string out;
-  core::json::Writer json(out);
+  core::json::JsonWriter json(out);
   json.begin_object()
       .boolean("held", report.held())
       .text("end", name(report.end))

@@ -1,3 +1,4 @@
+// A comma is needed before a value or a name unless it is the first in its container, or has its name before it.
 #include "core/json/writer.h"
 
 #include <array>
@@ -47,32 +48,32 @@ void append_bytes(std::string& out, std::string_view bytes) {
 
 }  // namespace
 
-void Writer::separate() {
+void JsonWriter::separate() {
   if (behind_value_) out_.push_back(',');
   behind_value_ = true;
 }
 
-Writer& Writer::open(char bracket) {
+JsonWriter& JsonWriter::open(char bracket) {
   separate();
   out_.push_back(bracket);
   behind_value_ = false;
   return *this;
 }
 
-Writer& Writer::close(char bracket) {
+JsonWriter& JsonWriter::close(char bracket) {
   out_.push_back(bracket);
   behind_value_ = true;
   return *this;
 }
 
-Writer& Writer::name(std::string_view name) {
+JsonWriter& JsonWriter::name(std::string_view name) {
   text(name);
   out_.push_back(':');
   behind_value_ = false;
   return *this;
 }
 
-Writer& Writer::text(std::string_view value) {
+JsonWriter& JsonWriter::text(std::string_view value) {
   separate();
   out_.push_back('"');
   append_json_spelling(out_, value);
@@ -80,7 +81,7 @@ Writer& Writer::text(std::string_view value) {
   return *this;
 }
 
-Writer& Writer::bytes(std::string_view value) {
+JsonWriter& JsonWriter::bytes(std::string_view value) {
   separate();
   out_.push_back('"');
   append_bytes(out_, value);
@@ -88,7 +89,7 @@ Writer& Writer::bytes(std::string_view value) {
   return *this;
 }
 
-Writer& Writer::hex(std::span<const std::uint8_t> value) {
+JsonWriter& JsonWriter::hex(std::span<const std::uint8_t> value) {
   separate();
   out_.push_back('"');
   append_hex(out_, value);
@@ -96,19 +97,19 @@ Writer& Writer::hex(std::span<const std::uint8_t> value) {
   return *this;
 }
 
-Writer& Writer::whole(std::uint64_t value) {
+JsonWriter& JsonWriter::whole(std::uint64_t value) {
   separate();
   append_whole(out_, value);
   return *this;
 }
 
-Writer& Writer::whole(std::int64_t value) {
+JsonWriter& JsonWriter::whole(std::int64_t value) {
   separate();
   append_whole(out_, value);
   return *this;
 }
 
-Writer& Writer::thousandths(std::uint64_t value) {
+JsonWriter& JsonWriter::thousandths(std::uint64_t value) {
   whole(value / 1000);
   const std::uint64_t rest = value % 1000;
   out_.append(rest < 10 ? ".00" : rest < 100 ? ".0" : ".");
@@ -116,7 +117,7 @@ Writer& Writer::thousandths(std::uint64_t value) {
   return *this;
 }
 
-Writer& Writer::decimal(double value, int places) {
+JsonWriter& JsonWriter::decimal(double value, int places) {
   separate();
   if (!std::isfinite(value)) {
     out_.append("null");
@@ -130,7 +131,7 @@ Writer& Writer::decimal(double value, int places) {
   return *this;
 }
 
-Writer& Writer::boolean(bool value) {
+JsonWriter& JsonWriter::boolean(bool value) {
   separate();
   out_.append(value ? "true" : "false");
   return *this;

@@ -21,14 +21,14 @@ namespace boost_json = boost::json;
 template <class Write>
 std::string written(const Write& write) {
   std::string out;
-  Writer json(out);
+  JsonWriter json(out);
   write(json);
   return out;
 }
 
 // Goal: the bytes are these and no others: programs and people read them.
 TEST(JsonWriter, WritesObjectsArraysAndScalars) {
-  const std::string text = written([](Writer& json) {
+  const std::string text = written([](JsonWriter& json) {
     json.begin_object().text("type", "a\"b").number("status", 409).boolean("held", false).name("list").begin_array();
     json.number(1U).number(-2).text("three").boolean(true).begin_object().end_object().begin_array().end_array();
     json.end_array().decimal("ms", 1.5, 3).thousandths("seconds", 12'007).name("empty").begin_object().end_object();
@@ -41,20 +41,21 @@ TEST(JsonWriter, WritesObjectsArraysAndScalars) {
 // Goal: what is in the string before stays there, and a second document is no continuation of the first.
 TEST(JsonWriter, AddsToAString) {
   std::string out = "line 1\n";
-  Writer(out).begin_array().number(1).end_array();
+  JsonWriter(out).begin_array().number(1).end_array();
   out.push_back('\n');
-  Writer(out).begin_array().number(2).end_array();
+  JsonWriter(out).begin_array().number(2).end_array();
   EXPECT_EQ(out, "line 1\n[1]\n[2]");
 }
 
 // Goal: a text is escaped as little as JSON allows; bytes are escaped until only printable ASCII is left.
 TEST(JsonWriter, EscapesTextAndBytes) {
   const std::string_view odd("\"\\/\b\f\n\r\t\x01\x1f\x7f\xc3\xa9", 13);
-  EXPECT_EQ(written([&](Writer& json) { json.text(odd); }), "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xc3\xa9\"");
-  EXPECT_EQ(written([&](Writer& json) { json.bytes(odd); }),
+  EXPECT_EQ(written([&](JsonWriter& json) { json.text(odd); }),
+            "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xc3\xa9\"");
+  EXPECT_EQ(written([&](JsonWriter& json) { json.bytes(odd); }),
             R"("\"\\/\u0008\u000c\u000a\u000d\u0009\u0001\u001f\u007f\u00c3\u00a9")");
   const std::vector<std::uint8_t> digest{0x00, 0x9f, 0xa0, 0xff};
-  EXPECT_EQ(written([&](Writer& json) { json.hex(digest); }), R"("009fa0ff")");
+  EXPECT_EQ(written([&](JsonWriter& json) { json.hex(digest); }), R"("009fa0ff")");
 }
 
 // Goal: an odd byte is found at any place: eight are looked at together, and the last few by themselves.
@@ -64,10 +65,10 @@ TEST(JsonWriter, EscapesAtEveryPlace) {
       for (std::size_t at = 0; at < size; ++at) {
         std::string text(size, 'a');
         text[at] = odd;
-        const std::string bytes = written([&](Writer& json) { json.bytes(text); });
+        const std::string bytes = written([&](JsonWriter& json) { json.bytes(text); });
         EXPECT_GT(bytes.size(), size + 2) << static_cast<int>(odd) << " at " << at << " of " << size;
         const bool as_it_is = odd == '\x7f' || odd == '\x80';
-        const std::string spelled = written([&](Writer& json) { json.text(text); });
+        const std::string spelled = written([&](JsonWriter& json) { json.text(text); });
         EXPECT_EQ(spelled.size() == size + 2, as_it_is) << static_cast<int>(odd) << " at " << at << " of " << size;
       }
     }
@@ -76,7 +77,7 @@ TEST(JsonWriter, EscapesAtEveryPlace) {
 
 // Goal: numbers at the ends of their ranges; what JSON has no number for is null.
 TEST(JsonWriter, WritesNumbersOfEverySize) {
-  const std::string text = written([](Writer& json) {
+  const std::string text = written([](JsonWriter& json) {
     json.begin_array();
     json.number(std::numeric_limits<std::int64_t>::min()).number(std::numeric_limits<std::uint64_t>::max());
     json.number(std::uint16_t{0}).number(std::int8_t{-1});
@@ -86,11 +87,11 @@ TEST(JsonWriter, WritesNumbersOfEverySize) {
   });
   EXPECT_EQ(text,
             "[-9223372036854775808,18446744073709551615,0,-1,0.000,0.009,0.099,0.999,1.000,0.001,-1.2,null,null]");
-  EXPECT_EQ(written([](Writer& json) { json.decimal(std::numeric_limits<double>::max(), 2); }).size(), 312U);
+  EXPECT_EQ(written([](JsonWriter& json) { json.decimal(std::numeric_limits<double>::max(), 2); }).size(), 312U);
 }
 
 // A document of all that the writer can write, and what a reader must find in it.
-boost_json::value any_document(Writer& json, int depth);
+boost_json::value any_document(JsonWriter& json, int depth);
 
 std::string any_utf8() {
   std::string text;
@@ -127,7 +128,7 @@ std::string as_latin_1(std::string_view bytes) {
   return text;
 }
 
-boost_json::array any_array(Writer& json, int depth) {
+boost_json::array any_array(JsonWriter& json, int depth) {
   boost_json::array read;
   json.begin_array();
   for (int size = *rc::gen::inRange(0, 5); size > 0; --size) read.push_back(any_document(json, depth + 1));
@@ -135,7 +136,7 @@ boost_json::array any_array(Writer& json, int depth) {
   return read;
 }
 
-boost_json::object any_object(Writer& json, int depth) {
+boost_json::object any_object(JsonWriter& json, int depth) {
   boost_json::object read;
   json.begin_object();
   for (int size = *rc::gen::inRange(0, 5); size > 0; --size) {
@@ -148,7 +149,7 @@ boost_json::object any_object(Writer& json, int depth) {
   return read;
 }
 
-boost_json::value any_document(Writer& json, int depth) {
+boost_json::value any_document(JsonWriter& json, int depth) {
   switch (*rc::gen::inRange(0, depth < 4 ? 8 : 6)) {
     case 0: {
       const std::string text = any_utf8();
@@ -212,7 +213,7 @@ bool equal(const boost_json::value& read, const boost_json::value& meant) {
 // Goal: whatever is written, another program's reader takes it, and reads what was meant.
 RC_GTEST_PROP(JsonWriter, IsReadBackAsWhatWasMeant, ()) {
   std::string out;
-  Writer json(out);
+  JsonWriter json(out);
   const boost_json::value meant = any_document(json, 0);
   RC_LOG() << out << "\n";
   boost_json::error_code broken;
