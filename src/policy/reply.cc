@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/json/writer.h"
+#include "policy/fields.h"
 #include "policy/keep.h"
 #include <semel/clock.h>
 #include <semel/problem.h>

@@ -248,11 +248,6 @@ Judged judge_one(const Case& one, Millis tolerance) {
 
 }  // namespace
 
-bool fetches_keys(Algorithm algorithm) {
-  return algorithm == Algorithm::paypal || algorithm == Algorithm::aws_sns || algorithm == Algorithm::jwt ||
-         algorithm == Algorithm::plaid;
-}
-
 Judged judge_delivery(const Provider& provider, const Lock& lock, const policy::RequestView& request, Time now,
                       const Documents& documents) {
   for (std::size_t i = 0; i < provider.schemes.size(); ++i) {

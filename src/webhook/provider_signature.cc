@@ -13,7 +13,6 @@
 #include "reading/fault.h"
 #include "reading/read_values.h"
 #include "reading/table_reader.h"
-#include "webhook/fetched_keys.h"
 #include "webhook/moment.h"
 #include "webhook/provider.h"
 #include "webhook/provider_sections.h"

@@ -26,7 +26,6 @@
 #include "policy/request_view.h"
 #include "reading/secret.h"
 #include "webhook/authenticate.h"
-#include "webhook/fetched_keys.h"
 #include "webhook/json_items.h"
 #include "webhook/moment.h"
 #include "webhook/provider.h"
