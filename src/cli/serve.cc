@@ -144,7 +144,7 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
     if (signal != Signal::reload || !hooks.new_config) continue;
     const std::shared_ptr<const config::Config> next = hooks.new_config();
     if (next == nullptr || !unsupported(*next).empty()) {
-      fmt::print(stderr, "semel: not reloaded: the configuration before stays in force\n");
+      fmt::print(stderr, "semel: not reloaded: the previous configuration stays in force\n");
       continue;
     }
     const Result<void> reloaded = (*gateway)->reload(next);

@@ -88,7 +88,7 @@ Value pair_value(const Part& part, std::string_view pairs) {
     if (form_decoded(pair.substr(0, equals)) != part.text) continue;
     if (found) return invalid(part, "occurs more than once in the request");
     found = form_decoded(pair.substr(std::min(pair.size(), equals + 1)));
-    if (!found) return invalid(part, "has a percent sign without two hexadecimal digits behind it");
+    if (!found) return invalid(part, "has a percent sign without two hexadecimal digits after it");
   }
   return found ? present(part, std::move(*found)) : missing(part);
 }
@@ -102,7 +102,7 @@ Value json_value(const Part& part, const RequestView& request) {
   if (value) return present(part, std::move(*value));
   switch (value.error()) {
     case JsonMiss::ambiguous:
-      return invalid(part, "is ambiguous: a name on its way occurs twice in one object");
+      return invalid(part, "is ambiguous: a name on its path occurs twice in one object");
     case JsonMiss::not_json:
       if (!part.optional) return refuse(part, PartError::Kind::missing, "cannot be read: the body is not JSON");
       break;
@@ -150,7 +150,7 @@ Value value_of(const Part& part, const RequestView& request) {
     case PartKind::key_id:
       break;
   }
-  core::check(false, "what a request alone cannot tell is filled in by whoever knows it, such as render_target()");
+  core::check(false, "parts that a request alone cannot tell are filled in elsewhere, such as in render_target()");
   return std::nullopt;
 }
 

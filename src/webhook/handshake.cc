@@ -135,7 +135,7 @@ HandshakeAnswer answer(const Handshake& handshake, const Lock& lock, const readi
   if (handshake.token) {
     auto token = policy::evaluate(*handshake.token, request);
     if (!token || !is_allowed(*token, handshake)) {
-      return refusal(400, "The token of the handshake is missing, too long, or has letters that are not signed.");
+      return refusal(400, "The token of the handshake is missing, too long, or has characters that are not signed.");
     }
     words.token = *std::move(token);
   }

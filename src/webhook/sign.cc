@@ -125,7 +125,7 @@ struct Signer {
       if (!signature) return fail(Code::invalid, "the private key (PEM) cannot be read");
       return encoded(*signature, scheme.encoding);
     }
-    if (!key) return fail(Code::invalid, "the secret is not written as this provider's secrets are");
+    if (!key) return fail(Code::invalid, "the secret does not have the form of this provider's secrets");
     if (scheme.algorithm == Algorithm::token) return encoded(key->bytes, scheme.encoding);
     const core::HmacHash hash = scheme.algorithm == Algorithm::hmac_sha1     ? core::HmacHash::sha1
                                 : scheme.algorithm == Algorithm::hmac_sha512 ? core::HmacHash::sha512

@@ -111,11 +111,11 @@ std::string held_text(const HammerReport& report) {
   const auto lost = std::ranges::count_if(report.tally.keys(), [](const auto& key) { return key.first_runs == 0; });
   const auto errors = std::ranges::count_if(report.tally.keys(), [](const auto& key) { return key.status >= 400; });
   if (errors > 0) {
-    line(fmt::format("But {} of the keys were answered with an error, such as {}: kept, and given again each time",
+    line(fmt::format("But {} of the keys were answered with an error, such as {}: kept and replayed each time",
                      grouped(static_cast<std::uint64_t>(errors)),
                      std::ranges::max(report.tally.keys(), {}, &Tally::OfKey::status).status));
   } else if (lost > 0) {
-    line(fmt::format("The first answers of {} keys were not seen: they went down with their connections",
+    line(fmt::format("The first answers of {} keys were not seen: they were lost with their connections",
                      grouped(static_cast<std::uint64_t>(lost))));
   }
   return text;
