@@ -1,171 +1,117 @@
-// Pages for operators and their tools. They answer from what the gateway has; /readyz writes a key of its own, and one
-// page changes keys: admin_reopen.cc.
+// The order of checks, and the only use of the connection.
 #include "admin/admin.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <expected>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
+#include "admin/answers.h"
+#include "admin/page.h"
+#include "admin/sources.h"
 #include "config/config.h"
-#include "gateway/plan.h"
-#include "gateway/worker.h"
+#include "core/crypto.h"
 #include "http/failure.h"
-#include "http/listener.h"
 #include "http/transaction.h"
-#include "http/upstream.h"
 #include "http/writer.h"
 #include "policy/host.h"
-#include "reading/address.h"
+#include "policy/request_view.h"
 #include "reading/secret.h"
-#include "telemetry/metrics.h"
-#include "telemetry/request_log.h"
 #include <semel/async.h>
-#include <semel/fingerprint.h>
-#include <semel/key.h>
-#include <semel/reopening.h>
-#include <semel/result.h>
-#include <semel/store.h>
+#include <semel/response.h>
 
 namespace semel::admin {
 namespace {
 
-constexpr std::string_view json_type = "application/json";
+bool is_read(std::string_view method) {
+  return method == "GET" || method == "HEAD";
+}
 
-// Takes as long for a wrong token as for the right one.
-bool equal_slowly(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0U : 1U;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i % (b.empty() ? 1 : b.size())]);
+// The first line of a field, or nothing.
+std::string_view field_of(const policy::RequestView& request, std::string_view name) {
+  const auto lines = policy::lines_of(request.fields, name);
+  return lines.empty() ? std::string_view() : lines.front();
+}
+
+// A page in a browser reaches the loopback only under a name of its own. Where others reach the listener anyway, they
+// have a token and call it by names that we do not know.
+bool is_meant(const policy::RequestView& request, Exposure exposure, const config::Config& config) {
+  const std::string_view host = field_of(request, "Host");
+  if (exposure == Exposure::network || host.empty() || policy::is_local(host)) return true;
+  return !config.server.hosts.empty() && policy::answers_to(config.server.hosts, host);
+}
+
+bool has_token(const policy::RequestView& request, const reading::Secret& token) {
+  const std::string_view given = field_of(request, "Authorization");
+  constexpr std::string_view scheme = "Bearer ";
+  return given.starts_with(scheme) && core::equal_in_constant_time(given.substr(scheme.size()), token.reveal());
+}
+
+// Null if `request` may go on.
+std::optional<Response> without_access(Access access, const policy::RequestView& request,
+                                       const reading::Secret& token) {
+  if (access == Access::anyone) return std::nullopt;
+  if (token.empty()) {
+    if (access == Access::reader) return std::nullopt;
+    return error_answer(403, "needs a token: set token in [admin]");
   }
-  return difference == 0;
+  if (has_token(request, token)) return std::nullopt;
+  return error_answer(401, "send Authorization: Bearer TOKEN");
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  telemetry::append_json_escaped(out, text);
-  return out;
-}
-
-std::string path_of(std::string_view target) {
-  return std::string(target.substr(0, target.find('?')));
+Response wrong_method(std::string_view allowed) {
+  const std::string_view methods = allowed.empty() ? std::string_view("GET, HEAD") : allowed;
+  Response answer = error_answer(405, "only " + std::string(methods == "GET, HEAD" ? "GET" : methods) + " here");
+  answer.fields.push_back({.name = "Allow", .value = std::string(methods)});
+  return answer;
 }
 
 }  // namespace
 
-Admin::Admin(gateway::Worker& worker, Store& store, Reopening* reopening, telemetry::Metrics& metrics,
-             reading::Secret token)
-    : worker_(worker), store_(store), reopening_(reopening), metrics_(metrics), token_(std::move(token)) {
-  gate_.connections_max = 256;
-}
-
-Result<std::uint16_t> Admin::listen(const reading::Endpoint& endpoint) {
-  auto listener = http::Listener::open(worker_.executor(), worker_.ticker(), endpoint.host, endpoint.port,
-                                       http::Sharing::alone, gate_);
-  if (!listener) return std::unexpected(listener.error());
-  listener_ = *std::move(listener);
-  loopback_ = reading::is_loopback(endpoint);
-  return listener_->port();
-}
-
-void Admin::start() {
-  listener_->start(*this, {});
-}
-
-void Admin::stop() {
-  listener_->stop();
-}
-
-void Admin::set_token(reading::Secret token) {
-  token_ = std::move(token);
-}
+Admin::Admin(Sources sources, Exposure exposure, std::span<const Page> pages)
+    : sources_(std::move(sources)), exposure_(exposure), pages_(pages) {}
 
 Task<void> Admin::handle(http::Transaction& transaction) {
   return answer(&transaction);
 }
 
 Task<void> Admin::answer(http::Transaction* client) {
-  Reply reply{.status = 404, .type = std::string(json_type), .body = R"({"error":"no such page"})"};
-  const std::string path = path_of(client->head().target());
-  if (!is_meant(client->head())) {
-    reply = {.status = 421,
-             .type = std::string(json_type),
-             .body = R"({"error":"not a name of this listener; add it to server.hosts"})"};
-  } else if (path == "/v1/webhooks/reopen" && client->head().method() == "POST") {
-    reply = co_await reopen(client);
-  } else if (client->head().method() != "GET" && client->head().method() != "HEAD") {
-    reply = {.status = 405, .type = std::string(json_type), .body = R"({"error":"only GET here"})"};
-  } else if (path == "/healthz") {
-    reply = {.status = 200, .type = std::string(json_type), .body = R"({"status":"alive"})"};
-  } else if (path == "/readyz") {
-    reply = co_await readiness();
-  } else if (!may_read(client->head())) {
-    reply = {.status = 401, .type = std::string(json_type), .body = R"({"error":"send Authorization: Bearer TOKEN"})"};
-  } else if (path == "/metrics") {
-    reply = {.status = 200, .type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.render()};
-  }
+  policy::RequestView request;
+  request.method = client->head().method();
+  request.fields = client->head().fields();
+  policy::set_target(request, client->head().target());
+  const Response response = co_await response_to(client, request);
   const auto fields = [&](http::HeadWriter& out) {
-    out.field("Content-Type", reply.type).field("Cache-Control", "no-store");
+    for (const Field& field : response.fields) out.field(field.name, field.value);
+    out.field("Cache-Control", "no-store");
   };
-  const http::Try<void> sent = co_await client->reply(reply.status, fields, reply.body);
+  const http::Try<void> sent = co_await client->reply(response.status, fields, response.body);
   if (!sent) client->close_after();
 }
 
-// Whoever reaches the loopback from a page of a browser does so under a name of his own. Where others reach the
-// listener anyway, they have a token and call it by names that we do not know.
-bool Admin::is_meant(const http::Head& head) const {
-  const std::string_view host = head.find("Host").value_or("");
-  if (!loopback_ || host.empty() || policy::is_local(host)) return true;
-  const std::vector<policy::HostPattern>& hosts = worker_.plan()->config->server.hosts;
-  return !hosts.empty() && policy::answers_to(hosts, host);
-}
-
-bool Admin::may_read(const http::Head& head) const {
-  if (token_.empty()) return true;
-  const std::string_view given = head.find("Authorization").value_or("");
-  constexpr std::string_view scheme = "Bearer ";
-  return given.starts_with(scheme) && equal_slowly(given.substr(scheme.size()), token_.reveal());
-}
-
-Task<Admin::Reply> Admin::readiness() {
-  const std::string store = co_await store_trouble();
-  const std::string upstream = co_await upstream_trouble();
-  const bool ready = store.empty() && upstream.empty();
-  std::string body = std::string(R"({"ready":)") + (ready ? "true" : "false");
-  body += R"(,"store":")" + (store.empty() ? "writable" : escaped(store)) + '"';
-  body += R"(,"upstreams":")" + (upstream.empty() ? "reachable" : escaped(upstream)) + "\"}";
-  co_return Reply{
-      .status = static_cast<std::uint16_t>(ready ? 200 : 503), .type = std::string(json_type), .body = std::move(body)};
-}
-
-// Writes a key of its own and frees it again.
-Task<std::string> Admin::store_trouble() {
-  const Result<Key> key = make_key("semel-health", "", "readyz");
-  const Terms terms{.lease = Millis{1'000}, .ttl = Millis{60'000}, .lapsed = Terms::Lapsed::taken_over, .owner = 1};
-  const Fingerprint none{};
-  const Result<Claim> claim = co_await store_.claim(*key, none, terms);
-  if (!claim) co_return claim.error().detail;
-  if (const auto* granted = std::get_if<Granted>(&*claim)) {
-    const Result<void> released = co_await store_.release(*key, granted->fence);
-    if (!released) co_return released.error().detail;
+Task<Response> Admin::response_to(http::Transaction* client, policy::RequestView request) {
+  const std::shared_ptr<const config::Config> config = sources_.config();
+  if (!is_meant(request, exposure_, *config)) {
+    co_return error_answer(421, "not a name of this listener; add it to server.hosts");
   }
-  co_return std::string();
-}
-
-Task<std::string> Admin::upstream_trouble() {
-  const std::shared_ptr<const gateway::Plan> plan = worker_.plan();
-  for (std::size_t i = 0; i < plan->upstreams.size(); ++i) {
-    const auto link = co_await plan->upstreams[i]->link(http::Upstream::Use::fresh);
-    if (link) continue;
-    const std::string& why = plan->upstreams[i]->trouble();
-    co_return plan->config->upstreams[i].name + " takes no connection" + (why.empty() ? "" : ": " + why);
+  const Found found = find(pages_, request.method, request.path);
+  if (found.page == nullptr && !is_read(request.method)) co_return wrong_method(found.allowed);
+  const Access access = found.page == nullptr ? Access::reader : found.page->access;
+  if (auto refusal = without_access(access, request, config->admin.token)) co_return *std::move(refusal);
+  if (found.page == nullptr) co_return error_answer(404, "no such page");
+  std::string body;
+  if (!is_read(request.method)) {
+    http::Try<std::string> read = co_await client->read_whole_body(config->limits.body_bytes);
+    if (!read) {
+      client->close_after();
+      co_return error_answer(400, "the body cannot be read");
+    }
+    body = *std::move(read);
   }
-  co_return std::string();
+  request.body = body;
+  co_return co_await found.page->handler(&sources_, request);
 }
 
 }  // namespace semel::admin

@@ -1,63 +1,40 @@
-// The operator's listener: /healthz, /readyz, /metrics.
+// The operators' listener: the one place that reads a request, checks who sent it and writes the answer. What is
+// answered is in the table of pages (page.h).
 //
-// Health says that the process answers. Readiness says that a request would get through: a key can be written to the
-// store and every upstream takes a connection. Metrics ask for the token, if there is one. On the loopback only local
-// names are answered, and those that server.hosts lists.
+// In this order: 421 if the listener is called by a name that is not its own, 405 for a method that no row of the path
+// takes, 403 or 401 without the token, 404, 400 if the body cannot be read; then the row's handler. A path that no row
+// names asks for the token too, so that nobody learns without it which pages there are.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string>
+#include <span>
 
-#include "config/config.h"
-#include "gateway/worker.h"
-#include "http/listener.h"
+#include "admin/page.h"
+#include "admin/sources.h"
 #include "http/session.h"
-#include "telemetry/metrics.h"
+#include "http/transaction.h"
+#include "policy/request_view.h"
 #include <semel/async.h>
-#include <semel/reopening.h>
-#include <semel/result.h>
-#include <semel/store.h>
+#include <semel/response.h>
 
 namespace semel::admin {
 
+// Whether only this machine reaches the listener.
+enum class Exposure : std::uint8_t { loopback, network };
+
 class Admin : public http::RequestHandler {
  public:
-  // Lives on the event loop of `worker`.
-  // `reopening` is null if the store cannot do that.
-  Admin(gateway::Worker& worker, Store& store, Reopening* reopening, telemetry::Metrics& metrics,
-        reading::Secret token);
-
-  Result<std::uint16_t> listen(const reading::Endpoint& endpoint);
-  void start();
-  // On the worker's thread.
-  void stop();
-  void set_token(reading::Secret token);
+  Admin(Sources sources, Exposure exposure, std::span<const Page> pages = table());
 
   Task<void> handle(http::Transaction& transaction) override;
 
  private:
-  struct Reply {
-    std::uint16_t status = 200;
-    std::string type;
-    std::string body;
-  };
   Task<void> answer(http::Transaction* client);
-  Task<Reply> readiness();
-  Task<std::string> store_trouble();
-  Task<std::string> upstream_trouble();
-  Task<Reply> reopen(http::Transaction* client);
-  [[nodiscard]] bool is_meant(const http::Head& head) const;
-  [[nodiscard]] bool may_read(const http::Head& head) const;
+  Task<Response> response_to(http::Transaction* client, policy::RequestView request);
 
-  gateway::Worker& worker_;
-  Store& store_;
-  Reopening* const reopening_;
-  telemetry::Metrics& metrics_;
-  reading::Secret token_;
-  http::Gate gate_;
-  bool loopback_ = false;
-  std::unique_ptr<http::Listener> listener_;
+  const Sources sources_;
+  const Exposure exposure_;
+  const std::span<const Page> pages_;
 };
 
 }  // namespace semel::admin

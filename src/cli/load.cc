@@ -88,10 +88,11 @@ std::shared_ptr<const config::Config> load_config(const std::string& path) {
 
 std::string unsupported(const config::Config& config) {
   if (!has_store(config.store.kind)) {
-    return "store.url: stores of this kind are not there in this version";
+    return "store.url: this kind of store is planned, but not in this version";
   }
   for (const webhook::Webhook& webhook : config.webhooks) {
-    if (webhook.delivery == webhook::Delivery::inbox) return "webhook.delivery: the inbox is not there in this version";
+    if (webhook.delivery == webhook::Delivery::inbox)
+      return "webhook.delivery: the inbox is planned, but not in this version";
   }
   return {};
 }

@@ -80,8 +80,7 @@ int migrate(const MigrateOptions&) {
 void add_migrate(CLI::App& app, Command& run) {
   auto options = std::make_shared<MigrateOptions>();
   CLI::App* command = app.add_subcommand("migrate", "Create or upgrade the schema of a PostgreSQL store");
-  CLI::Option* file =
-      command->add_option("-c,--config", options->config, "Configuration file whose store.url is meant");
+  CLI::Option* file = command->add_option("-c,--config", options->config, "Configuration file that names the store");
   CLI::Option* url = command->add_option(
       "--url", options->urls, "Address of the database, or of each shard; a password is better left to .pgpass");
   CLI::Option* print = command->add_flag("--print-sql", options->print_sql, "Print the SQL and change nothing");

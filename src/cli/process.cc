@@ -55,7 +55,7 @@ Result<void> drop_privileges(const std::string& user) {
   rights[0] = {.effective = low_ports, .permitted = low_ports, .inheritable = 0};
   if (become && syscall(SYS_capset, &header, rights.data()) != 0) {
     rights[0] = {};
-    if (syscall(SYS_capset, &header, rights.data()) != 0) return fail(Code::unavailable, "cannot give up rights");
+    if (syscall(SYS_capset, &header, rights.data()) != 0) return fail(Code::unavailable, "cannot give up privileges");
   }
   if (!become || setuid(0) == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return fail(Code::unavailable, "cannot become the user \"" + user + "\"");

@@ -33,7 +33,7 @@ void add_providers(CLI::App& app, Command& run) {
   command->require_subcommand(0, 1);
   auto markdown = std::make_shared<bool>(false);
   CLI::App* list = command->add_subcommand("list", "Name, key, order, how long it retries");
-  list->add_flag("--markdown", *markdown, "As docs/providers.md has it");
+  list->add_flag("--markdown", *markdown, "Print it as Markdown, for docs/providers.md");
   list->callback([markdown, &run] {
     run = [markdown] {
       fmt::print("{}", *markdown ? webhook::provider_markdown() : webhook::provider_list());

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include "admin/admin.h"
+#include "admin/sources.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/process.h"
@@ -20,11 +23,13 @@
 #include "cli/stores.h"
 #include "config/config.h"
 #include "gateway/gateway.h"
+#include "gateway/plan.h"
 #include "reading/address.h"
 #include "store/capable_store.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
 #include <semel/clock.h>
+#include <semel/reopening.h>
 #include <semel/result.h>
 
 namespace semel::cli {
@@ -61,9 +66,9 @@ int serve(const ServeOptions& options) {
     config = std::make_shared<const config::Config>(*std::move(simple));
   }
   ServeHooks hooks;
-  hooks.started = [&](const gateway::Gateway& gateway) {
+  hooks.started = [&](const Ports& ports) {
     fmt::print(stderr, "semel: listening on {}, admin on port {}\n", reading::endpoint_text(config->server.listen),
-               gateway.admin_port());
+               ports.admin);
   };
   if (options.upstream.empty()) hooks.new_config = [&] { return load_config(options.config); };
   return run_gateway(config, hooks);
@@ -84,6 +89,21 @@ std::shared_ptr<const config::Config> within(std::size_t files, const std::share
   auto lower = std::make_shared<config::Config>(*config);
   lower->limits.connections = static_cast<std::uint32_t>(room);
   return lower;
+}
+
+// The operators' listener, beside the gateway's own. Returns its port; 0 if there is none.
+Result<std::uint16_t> open_admin(gateway::Gateway& gateway, Store& store, Reopening* reopening,
+                                 const config::AdminConfig& config) {
+  if (!config.listen) return 0;
+  admin::Sources sources{.store = store,
+                         .reopening = reopening,
+                         .config = [&gateway] { return gateway.plan()->config; },
+                         .metrics = [&gateway] { return gateway.metrics().render(); },
+                         .upstream_trouble = [&gateway] { return gateway::upstream_trouble(gateway.plan()); },
+                         .draining = [&gateway] { return gateway.draining(); }};
+  const admin::Exposure exposure =
+      reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
+  return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));
 }
 
 }  // namespace
@@ -109,19 +129,24 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   }
   for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   telemetry::LogSink log(STDOUT_FILENO);
-  auto gateway = gateway::Gateway::start(config, *std::move(store), *clock, log, random_seed(), store_metrics);
-  if (!gateway) {
-    fmt::print(stderr, "semel: {}\n", gateway.error().detail);
+  Store& opened = *store->store;
+  Reopening* const reopening = store->reopening;
+  auto gateway = gateway::Gateway::open(config, *std::move(store), *clock, log, random_seed(), store_metrics);
+  const Result<std::uint16_t> admin_port =
+      gateway ? open_admin(**gateway, opened, reopening, config->admin) : std::unexpected(gateway.error());
+  if (!admin_port) {
+    fmt::print(stderr, "semel: {}\n", admin_port.error().detail);
     return 1;
   }
-  hooks.started(**gateway);
+  (*gateway)->start();
+  hooks.started({.gateway = (*gateway)->port(), .admin = *admin_port});
   for (;;) {
     const Signal signal = next_signal(std::chrono::hours(1));
     if (signal == Signal::stop) break;
     if (signal != Signal::reload || !hooks.new_config) continue;
     const std::shared_ptr<const config::Config> next = hooks.new_config();
     if (next == nullptr || !unsupported(*next).empty()) {
-      fmt::print(stderr, "semel: not reloaded: the configuration before stays in force\n");
+      fmt::print(stderr, "semel: not reloaded: the previous configuration stays in force\n");
       continue;
     }
     const Result<void> reloaded = (*gateway)->reload(next);

@@ -1,18 +1,23 @@
 // Runs a gateway in this process until it is told to stop: shared by `serve` and `demo`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "config/config.h"
 #include "gateway/gateway.h"
 
 namespace semel::cli {
 
+struct Ports {
+  std::uint16_t gateway = 0;
+  std::uint16_t admin = 0;  // 0 if there is no admin listener
+};
+
 struct ServeHooks {
-  std::function<void(const gateway::Gateway&)> started;               // when it listens
-  std::function<std::shared_ptr<const config::Config>()> new_config;  // on SIGHUP; nothing: keep the old one
+  std::function<void(const Ports&)> started;                          // when it listens
+  std::function<std::shared_ptr<const config::Config>()> new_config;  // on SIGHUP; null if the old one stays
   std::function<void(gateway::Gateway&)> ended;                       // when the last request has been answered
 };
 

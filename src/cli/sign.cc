@@ -96,7 +96,7 @@ int sign(const SignArguments& given) {
   const auto url = reading::parse_url(given.url.substr(0, query));
   if (!url) return complain("the URL: " + url.error().message);
   auto secret = read_secret_text(given.secret);
-  if (!secret) return complain("the secret cannot be had");
+  if (!secret) return complain("the secret cannot be read");
   auto body = read_body(given);
   if (!body) return complain("the body cannot be read: " + body.error().detail);
   const std::unique_ptr<Clock> clock = make_system_clock();
@@ -117,7 +117,7 @@ int sign(const SignArguments& given) {
   }
   const Result<webhook::SignedDelivery> delivery = webhook::sign_delivery(*provider, order);
   if (!delivery) return complain(delivery.error().detail);
-  if (given.send && url->secure) return complain("deliveries are sent with http:// only in this version");
+  if (given.send && url->secure) return complain("sending to https:// is not supported yet");
   if (given.send) return send(*delivery, {.url = *url, .times = given.times, .parallel = given.parallel}, *clock);
   print(*delivery);
   return 0;
@@ -138,17 +138,19 @@ void add_sign(CLI::App& app, Command& run) {
   command->add_option("--body-file", given->body_file, "The body from a file; - is standard input");
   command->add_option("--url", given->url, "Where it goes; path and query are part of the delivery")
       ->capture_default_str();
-  command->add_option("--public-url", given->public_url, "What the provider calls us, where that is signed (as --url)");
-  command->add_option("--id", given->id, "For headers that name the event (one that was never used)");
-  command->add_option("--header", given->headers, "\"Name: value\", as often as needed")->allow_extra_args(false);
+  command->add_option("--public-url", given->public_url,
+                      "The URL that the provider calls, where that is signed (by default --url)");
+  command->add_option("--id", given->id, "For headers that name the event (by default a new one)");
+  command->add_option("--header", given->headers, "\"Name: value\"; may be given several times")
+      ->allow_extra_args(false);
   command->add_option("--content-type", given->content_type, "Of the body")->capture_default_str();
-  command->add_option("--age", given->age_seconds, "Signed so many seconds ago")->capture_default_str();
+  command->add_option("--age", given->age_seconds, "Sign as of N seconds ago")->capture_default_str();
   command->add_option("--providers", given->folder, "A folder of provider files of your own");
   command->add_flag("--send", given->send, "Send it, and print the statuses; exit 0 if all are 2xx");
-  command->add_option("--times", given->times, "Send it so often")
+  command->add_option("--times", given->times, "How often to send it")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--parallel", given->parallel, "So many at once")
+  command->add_option("--parallel", given->parallel, "How many at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000));
   command->callback([given, &run] { run = [given] { return sign(*given); }; });

@@ -39,8 +39,8 @@ bool has_store(config::StoreKind kind) {
 namespace {
 
 constexpr const char* plain_names =
-    "keys and scopes are stored under plain hashes, as they were before there were encryption_keys; for keyed ones "
-    "take a new folder or database once the longest ttl is over (docs/operating.md)";
+    "keys and scopes are stored under plain hashes, as they were before there were encryption_keys; for keyed hashes "
+    "start with a new folder or database when the longest ttl has passed (docs/operating.md)";
 
 Result<store::CapableStore> open_inner(const config::Config& config, Clock& clock,
                                        std::shared_ptr<telemetry::StoreMetrics> metrics,

@@ -35,8 +35,8 @@ void check_key(reading::TableReader& table, const policy::Route& route) {
       std::ranges::any_of(parts, [](const policy::Part& p) { return is_chosen_by_caller(p) && !p.optional; });
   if (!any) {
     table.reject("key_from", table.at("key_from"),
-                 "key_from needs a header, cookie, query or json part without `?`: requests that lack everything that "
-                 "tells them apart would all have one key");
+                 "key_from needs a header, cookie, query or json part without `?`: otherwise requests that have none "
+                 "of it would all share one key");
   }
   const bool asks_for_key = route.probe && route.probe->has(policy::PartKind::key);
   if (asks_for_key && parts.size() > 1) {
@@ -52,12 +52,12 @@ void check_scope(reading::TableReader& table, const policy::Route& route) {
   if (authentic) return;
   if (scope.has(policy::PartKind::query) || scope.has(policy::PartKind::json)) {
     table.warn("scope",
-               "scope is taken from what callers write as they like, so one tenant can ask for another's answers; use "
-               "what authenticates them");
+               "scope comes from something that callers choose freely, so one tenant can ask for another's answers; "
+               "use what authenticates them");
   } else if (scope.has(policy::PartKind::ip)) {
-    table.warn("scope", "scope is the address of whoever connects; callers behind one proxy or NAT share it");
+    table.warn("scope", "scope is the address of the connection; callers behind one proxy or NAT share it");
   } else {
-    table.warn("scope", "scope is the same for every caller: whoever knows a key and its request gets the answer");
+    table.warn("scope", "scope is the same for every caller: anyone who knows a key and its request gets the answer");
   }
 }
 

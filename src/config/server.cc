@@ -110,9 +110,9 @@ void read_admin(reading::Reading& reading, const reading::Node* node, AdminConfi
   reading::read_secret(table, "token", admin.token);
   const bool open = admin.listen && !reading::is_loopback(*admin.listen) && admin.token.empty();
   if (open && table.good("listen") && table.good("token")) {
-    table.reject(
-        "listen", table.at("listen"),
-        "admin.listen can be reached from outside, so admin.token is needed: whoever gets in can resolve keys");
+    table.reject("listen", table.at("listen"),
+                 "admin.listen can be reached from outside, so admin.token is needed: anyone who connects could let "
+                 "keys run again");
   }
   table.finish();
 }

@@ -45,10 +45,10 @@ std::string_view fault_of_url(std::string_view url) {
     return "url must begin with embedded:, memory:, postgres://, redis:// or redis+cluster://";
   }
   const std::string_view rest = url.substr(scheme->first.size());
-  if (scheme->second == StoreKind::memory) return rest.empty() ? "" : "nothing follows memory:";
+  if (scheme->second == StoreKind::memory) return rest.empty() ? "" : "memory: takes nothing after it";
   if (rest.empty()) {
-    return scheme->second == StoreKind::embedded ? "url names no folder behind embedded:"
-                                                 : "url names no server behind its //";
+    return scheme->second == StoreKind::embedded ? "url names no folder after embedded:"
+                                                 : "url names no server after its //";
   }
   return {};
 }

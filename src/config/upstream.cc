@@ -55,8 +55,7 @@ void check_tls(reading::TableReader& table, const UpstreamConfig& upstream) {
     table.reject(given, table.at(given), "cert and key go together: the certificate, and the key that it is for");
   }
   if (!upstream.verify) {
-    table.warn("verify",
-               "verify = false: whoever answers at this address is believed, and can read and alter everything");
+    table.warn("verify", "verify = false: any server at this address is trusted, and can read and alter everything");
   }
   if (!table.good("url") || std::ranges::any_of(upstream.urls, &reading::Url::secure)) return;
   for (const std::string_view option : {"ca", "cert", "verify"}) {
@@ -102,7 +101,7 @@ void read_upstreams(reading::Reading& reading, const reading::Node* node, Config
   for (const reading::Node& member : node->children) {
     if (member.kind != reading::NodeKind::table) {
       reading.report.error(member.name_at,
-                           fmt::format("`{}` stands in [upstream]; an upstream has a name of its own", member.name),
+                           fmt::format("`{}` is directly in [upstream]; give the upstream a name", member.name),
                            "[upstream.app]");
       continue;
     }

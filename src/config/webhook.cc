@@ -110,7 +110,7 @@ void check_secrets(reading::TableReader& table, const webhook::Webhook& webhook)
     const bool usable = std::ranges::any_of(webhook.lock.keys, [&](const auto& keys) { return keys[i].has_value(); });
     if (usable) continue;
     table.reject("secrets", table.at("secrets"),
-                 fmt::format("number {} of secrets is not written as the keys of {} are", i + 1, webhook.provider));
+                 fmt::format("number {} of secrets does not have the form of a key of {}", i + 1, webhook.provider));
   }
 }
 
@@ -132,7 +132,7 @@ void check_rules(reading::TableReader& table, const webhook::Webhook& webhook) {
   }
   if (webhook.ordered && !rules.event.order) {
     table.reject("ordered", table.at("ordered"),
-                 fmt::format("{} says nothing of the order of its events", webhook.provider));
+                 fmt::format("{} does not tell the order of its events", webhook.provider));
   }
   const bool subscribes = std::ranges::any_of(rules.schemes, [](const webhook::SignatureScheme& scheme) {
     return scheme.algorithm == webhook::Algorithm::aws_sns;
@@ -148,8 +148,7 @@ void check_rules(reading::TableReader& table, const webhook::Webhook& webhook) {
   }
   const auto unstable = webhook.event_key ? webhook::unstable_part(*webhook.event_key, rules.schemes) : std::nullopt;
   if (unstable) {
-    table.warn("key_from",
-               fmt::format("{} is another one for each attempt, so that every retry would look new", *unstable));
+    table.warn("key_from", fmt::format("{} changes with each attempt, so every retry would look new", *unstable));
   }
 }
 

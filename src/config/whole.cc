@@ -54,7 +54,7 @@ void check_upstreams(reading::Reading& reading, const Config& config, const Plac
   for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
     const auto uses = [&](const auto& user) { return user.target.upstream == i; };
     if (std::ranges::any_of(config.routes, uses) || std::ranges::any_of(config.webhooks, uses)) continue;
-    reading.report.warning(places.upstreams[i], fmt::format("nobody uses [upstream.{}]", config.upstreams[i].name));
+    reading.report.warning(places.upstreams[i], fmt::format("[upstream.{}] is not used", config.upstreams[i].name));
   }
 }
 

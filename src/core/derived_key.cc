@@ -11,7 +11,7 @@ namespace semel {
 std::string derived_key(const Key& key, std::string_view step) {
   const std::string_view id(reinterpret_cast<const char*>(key.id.data()), key.id.size());
   const Digest digest = core::sha256_parts("semel derived key v1", {id, step});
-  return core::to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
+  return core::to_hex(digest);
 }
 
 }  // namespace semel

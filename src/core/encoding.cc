@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace semel::core {
 namespace {
 
-constexpr std::string_view hex_digits = "0123456789abcdef";
 constexpr std::string_view standard_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::string_view url_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::uint8_t no_digit = 0xff;
@@ -52,15 +52,22 @@ std::optional<std::string_view> without_padding(std::string_view text) {
 
 }  // namespace
 
-std::string to_hex(std::string_view bytes) {
+void append_hex(std::string& out, std::span<const std::uint8_t> bytes) {
+  for (const unsigned byte : bytes) {
+    out.push_back(hex_digits[byte >> 4U]);
+    out.push_back(hex_digits[byte & 15U]);
+  }
+}
+
+std::string to_hex(std::span<const std::uint8_t> bytes) {
   std::string text;
   text.reserve(bytes.size() * 2);
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text.push_back(hex_digits[byte >> 4U]);
-    text.push_back(hex_digits[byte & 15U]);
-  }
+  append_hex(text, bytes);
   return text;
+}
+
+std::string to_hex(std::string_view bytes) {
+  return to_hex(std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
 }
 
 std::optional<std::string> from_hex(std::string_view text) {

@@ -40,8 +40,8 @@ Result<std::string> quoted_text(std::string_view value) {
   for (std::size_t i = 1; i < value.size(); ++i) {
     if (value[i] == '"') {
       if (i + 1 == value.size()) return text;
-      if (value[i + 1] == ';') return refuse("The key has parameters behind it (`;`), which would not be part of it.");
-      return refuse("Something stands behind the closing quote of the key.");
+      if (value[i + 1] == ';') return refuse("The key is followed by parameters (`;`), which would not be part of it.");
+      return refuse("There is text after the closing quote of the key.");
     }
     if (value[i] == '\\') {
       ++i;

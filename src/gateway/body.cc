@@ -28,7 +28,7 @@ Told told_bad_body(const Incoming& incoming, http::Failure why) {
   } else if (why == http::Failure::malformed) {
     told = told_plainly(Ending::malformed, 400, "The body is not framed as HTTP/1.1 says.");
   } else if (why == http::Failure::timed_out) {
-    incoming.services.metrics.slow_clients.fetch_add(1, std::memory_order_relaxed);
+    incoming.services.metrics.clients.slow.fetch_add(1, std::memory_order_relaxed);
     told = told_plainly(Ending::malformed, 408, "The body did not arrive in time.", Problem::Retry::same_key);
   }
   told.close = true;

@@ -14,11 +14,11 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
-#include "admin/admin.h"
 #include "config/config.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
+#include "http/session.h"
 #include "http/ticker.h"
 #include "reading/address.h"
 #include "store/capable_store.h"
@@ -32,33 +32,35 @@ namespace semel::gateway {
 namespace {
 
 constexpr std::size_t sweep_limit = 1'000;  // records a step, so that a sweep never holds up the requests
+constexpr std::size_t beside_connections_max = 256;
 
 }  // namespace
 
-Gateway::Gateway(store::CapableStore store, std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock,
-                 std::uint64_t seed, std::size_t waiters_max)
-    : metrics_(std::move(store_metrics)),
+Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
+                 std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock, std::uint64_t seed,
+                 std::size_t waiters_max)
+    : metrics_(std::move(store_metrics), &log),
       once_(*store.store, clock, seed, waiters_max, store.endings),
       store_(std::move(store)) {}
 
-Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const config::Config>& config,
-                                                store::CapableStore store, Clock& clock, telemetry::LogSink& log,
-                                                std::uint64_t seed,
-                                                std::shared_ptr<const telemetry::StoreMetrics> store_metrics) {
+Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const config::Config>& config,
+                                               store::CapableStore store, Clock& clock, telemetry::LogSink& log,
+                                               std::uint64_t seed,
+                                               std::shared_ptr<const telemetry::StoreMetrics> store_metrics) {
   Result<TlsSet> tls = load_tls(*config);
   if (!tls) return std::unexpected(tls.error());
   std::unique_ptr<Gateway> gateway(
-      new Gateway(std::move(store), std::move(store_metrics), clock, seed, config->limits.waiters));
-  gateway->metrics_.log = &log;
+      new Gateway(std::move(store), log, std::move(store_metrics), clock, seed, config->limits.waiters));
   gateway->gate_.connections_max = config->limits.connections;
   gateway->gate_.per_address_max = config->limits.connections_per_ip;
   const Shared shared{.clock = clock,
                       .once = gateway->once_,
                       .metrics = gateway->metrics_,
-                      .observer = gateway->observer_,
+                      .sightings = gateway->sightings_,
                       .log = log,
                       .gate = gateway->gate_,
                       .quotas = gateway->quotas_,
+                      .limiters = gateway->limiters_,
                       .glance = gateway->store_.glance};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
@@ -74,38 +76,48 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const std::shared_ptr<const conf
     gateway->workers_.push_back(std::move(worker));
   }
   gateway->port_ = endpoint.port;
-  Worker& first = *gateway->workers_.front();
-  if (config->admin.listen) {
-    gateway->admin_ = std::make_unique<admin::Admin>(first, *gateway->store_.store, gateway->store_.reopening,
-                                                     gateway->metrics_, config->admin.token);
-    const Result<std::uint16_t> port = gateway->admin_->listen(*config->admin.listen);
-    if (!port) return std::unexpected(port.error());
-    gateway->admin_port_ = *port;
-    gateway->admin_->start();
-  }
-  boost::asio::co_spawn(first.executor(), gateway->sweep(), boost::asio::detached);
-  for (const auto& worker : gateway->workers_) worker->start();
   return gateway;
+}
+
+Result<std::uint16_t> Gateway::listen_beside(const reading::Endpoint& endpoint,
+                                             std::unique_ptr<http::RequestHandler> handler) {
+  Worker& first = *workers_.front();
+  auto beside = std::make_unique<Beside>();
+  beside->gate.connections_max = beside_connections_max;
+  beside->handler = std::move(handler);
+  auto listener = http::Listener::open(first.executor(), first.ticker(), endpoint.host, endpoint.port,
+                                       http::Sharing::alone, beside->gate);
+  if (!listener) return std::unexpected(listener.error());
+  beside->listener = *std::move(listener);
+  const std::uint16_t port = beside->listener->port();
+  beside_.push_back(std::move(beside));
+  return port;
+}
+
+void Gateway::start() {
+  for (const auto& beside : beside_) beside->listener->start(*beside->handler, {});
+  boost::asio::co_spawn(workers_.front()->executor(), sweep(), boost::asio::detached);
+  for (const auto& worker : workers_) worker->start();
 }
 
 Gateway::~Gateway() {
   stop();
   wait();
+  for (const auto& beside : beside_) beside->listener.reset();  // before the event loop that it is on
 }
 
 Result<void> Gateway::reload(const std::shared_ptr<const config::Config>& config) {
   const Result<TlsSet> tls = load_tls(*config);
   if (!tls) return std::unexpected(tls.error());
   for (const auto& worker : workers_) worker->reload(config, *tls);
-  if (!admin_) return {};
-  boost::asio::post(workers_.front()->executor(),
-                    [this, token = config->admin.token]() mutable { admin_->set_token(std::move(token)); });
   return {};
 }
 
 void Gateway::drain() {
   gate_.draining = true;
-  if (admin_) boost::asio::post(workers_.front()->executor(), [this] { admin_->stop(); });
+  boost::asio::post(workers_.front()->executor(), [this] {
+    for (const auto& beside : beside_) beside->listener->stop();
+  });
   for (const auto& worker : workers_) worker->drain();
 }
 

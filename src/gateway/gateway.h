@@ -1,4 +1,5 @@
-// The gateway as a whole: a store, one worker per core, the admin listener, and how they start, reload and stop.
+// The gateway as a whole: a store, one worker per core, and how they start, reload and stop. Other listeners can be
+// opened beside it, on the thread of its first worker.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +7,17 @@
 #include <memory>
 #include <vector>
 
-#include "admin/admin.h"
 #include "config/config.h"
+#include "gateway/plan.h"
 #include "gateway/quotas.h"
+#include "gateway/rate_limiter.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
+#include "http/session.h"
 #include "store/capable_store.h"
 #include "telemetry/metrics.h"
-#include "telemetry/observer.h"
 #include "telemetry/request_log.h"
+#include "telemetry/sightings.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/once.h>
@@ -24,19 +27,26 @@ namespace semel::gateway {
 
 class Gateway {
  public:
-  // `seed` must differ from process to process. Code::unavailable: an address cannot be had. Code::invalid: the file of
-  // a certificate cannot be used.
-  static Result<std::unique_ptr<Gateway>> start(const std::shared_ptr<const config::Config>& config,
-                                                store::CapableStore store, Clock& clock, telemetry::LogSink& log,
-                                                std::uint64_t seed,
-                                                std::shared_ptr<const telemetry::StoreMetrics> store_metrics = nullptr);
+  // Takes its address; nothing is answered before start(). `seed` must differ from process to process.
+  // Code::unavailable: the address cannot be had. Code::invalid: the file of a certificate cannot be used.
+  static Result<std::unique_ptr<Gateway>> open(const std::shared_ptr<const config::Config>& config,
+                                               store::CapableStore store, Clock& clock, telemetry::LogSink& log,
+                                               std::uint64_t seed,
+                                               std::shared_ptr<const telemetry::StoreMetrics> store_metrics = nullptr);
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
-  [[nodiscard]] std::uint16_t admin_port() const { return admin_port_; }
   [[nodiscard]] telemetry::Metrics& metrics() { return metrics_; }
+  [[nodiscard]] bool draining() const { return gate_.draining; }
+  // The plan of the first worker. Once started, to be asked on its thread only.
+  [[nodiscard]] std::shared_ptr<const Plan> plan() const { return workers_.front()->plan(); }
+
+  // Answers requests to another address with `handler`, on the thread of the first worker, from start() until drain().
+  // To be called before start(). Returns the port. Code::unavailable: the address cannot be had.
+  Result<std::uint16_t> listen_beside(const reading::Endpoint& endpoint, std::unique_ptr<http::RequestHandler> handler);
+  void start();
 
   // Requests that are under way keep the configuration they started with. Listeners, threads, store and limits stay as
   // they were at the start; certificates are read again. Code::invalid: one of their files cannot be used, and nothing
@@ -51,20 +61,28 @@ class Gateway {
   [[nodiscard]] bool ended() const;
 
  private:
-  Gateway(store::CapableStore store, std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock,
-          std::uint64_t seed, std::size_t waiters_max);
+  // A listener beside the gateway's own, and what its connections use.
+  struct Beside {
+    http::Gate gate;
+    std::unique_ptr<http::RequestHandler> handler;
+    std::unique_ptr<http::Listener> listener;
+  };
+
+  Gateway(store::CapableStore store, telemetry::LogSink& log,
+          std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock, std::uint64_t seed,
+          std::size_t waiters_max);
   Task<void> sweep();
 
   telemetry::Metrics metrics_;
-  telemetry::Observer observer_;
+  telemetry::Sightings sightings_;
   http::Gate gate_;
   Quotas quotas_;
+  RateLimiters limiters_;
   Once once_;                                     // outlives the calls that the workers drop when they end
+  std::vector<std::unique_ptr<Beside>> beside_;   // outlive the connections that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
   store::CapableStore store_;
-  std::unique_ptr<admin::Admin> admin_;
   std::uint16_t port_ = 0;
-  std::uint16_t admin_port_ = 0;
 };
 
 }  // namespace semel::gateway

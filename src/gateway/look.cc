@@ -18,7 +18,7 @@
 #include "policy/request_view.h"
 #include "policy/route.h"
 #include "telemetry/metrics.h"
-#include "telemetry/observer.h"
+#include "telemetry/sightings.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/http_request.h>
@@ -43,12 +43,12 @@ bool surely_keyless(const policy::Route& route, const policy::RequestView& reque
 
 // mode = "observe": counts what would have happened, and touches nothing.
 void observe(const Incoming& incoming, const policy::Route& route, const policy::Identified& identified) {
-  using telemetry::Observer;
+  using telemetry::Sightings;
   telemetry::RouteMetrics& metrics = incoming.plan.metrics_of(route);
   if (const auto* identity = std::get_if<policy::Identity>(&identified)) {
-    const Observer::Sight sight = incoming.services.observer.look(identity->key, identity->fingerprint);
-    if (sight == Observer::Sight::same) metrics.would_replay.fetch_add(1, std::memory_order_relaxed);
-    if (sight == Observer::Sight::other) metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
+    const Sightings::Sight sight = incoming.services.sightings.look(identity->key, identity->fingerprint);
+    if (sight == Sightings::Sight::same) metrics.would_replay.fetch_add(1, std::memory_order_relaxed);
+    if (sight == Sightings::Sight::other) metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
   } else if (std::holds_alternative<policy::Refusal>(identified)) {
     metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
   }

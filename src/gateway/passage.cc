@@ -59,7 +59,7 @@ Told told_of(const Incoming& incoming, const policy::Target& target, RelayEnd en
     case RelayEnd::gone:
       break;
     case RelayEnd::not_taken:
-      incoming.services.metrics.slow_clients.fetch_add(1, std::memory_order_relaxed);
+      incoming.services.metrics.clients.slow.fetch_add(1, std::memory_order_relaxed);
       told.close = true;
       break;
     case RelayEnd::malformed:

@@ -1,6 +1,8 @@
 #include "gateway/plan.h"
 
+#include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "config/config.h"
@@ -10,15 +12,13 @@
 #include "policy/route.h"
 #include "reading/address.h"
 #include "telemetry/metrics.h"
-#include "telemetry/webhook_metrics.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 
 namespace semel::gateway {
 
-std::shared_ptr<const Plan> make_plan(std::shared_ptr<const config::Config> config, Clock& clock,
-                                      const Executor& executor, http::Ticker& ticker, telemetry::Metrics& metrics,
-                                      const TlsSet& tls) {
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<const config::Config> config, const PlanParts& parts,
+                                      const Executor& executor, const TlsSet& tls) {
   auto plan = std::make_shared<Plan>();
   for (const config::UpstreamConfig& upstream : config->upstreams) {
     http::UpstreamOptions options{.addresses = {},
@@ -29,17 +29,28 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<const config::Config> conf
     for (const reading::Url& url : upstream.urls) {
       options.addresses.push_back({.host = url.authority.host, .port = url.authority.port, .secure = url.secure});
     }
-    plan->upstreams.push_back(std::make_unique<http::Upstream>(std::move(options), clock, executor, ticker));
+    plan->upstreams.push_back(
+        std::make_unique<http::Upstream>(std::move(options), parts.clock, executor, parts.ticker));
   }
-  for (const policy::Route& route : config->routes) plan->routes.push_back(&metrics.route(route.path.text));
+  for (const policy::Route& route : config->routes) plan->routes.push_back(&parts.metrics.route(route.path.text));
   for (const webhook::Webhook& webhook : config->webhooks) {
-    telemetry::WebhookCounters& counters = metrics.webhooks.webhook(webhook.path.text, webhook.provider);
-    plan->webhooks.push_back(
-        {.as_route = &metrics.route(webhook.path.text), .counters = &counters, .limiter = &counters.limiter});
+    plan->webhooks.push_back({.as_route = &parts.metrics.route(webhook.path.text),
+                              .counters = &parts.metrics.webhooks.webhook(webhook.path.text, webhook.provider),
+                              .limiter = &parts.limiters.of(webhook.path.text, webhook.provider)});
   }
-  plan->no_route = &metrics.route("");
+  plan->no_route = &parts.metrics.route("");
   plan->config = std::move(config);
   return plan;
+}
+
+Task<std::string> upstream_trouble(std::shared_ptr<const Plan> plan) {
+  for (std::size_t i = 0; i < plan->upstreams.size(); ++i) {
+    const auto link = co_await plan->upstreams[i]->link(http::Upstream::Use::fresh);
+    if (link) continue;
+    const std::string& why = plan->upstreams[i]->trouble();
+    co_return plan->config->upstreams[i].name + " cannot be reached" + (why.empty() ? "" : ": " + why);
+  }
+  co_return std::string();
 }
 
 }  // namespace semel::gateway

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "config/config.h"
@@ -47,8 +48,18 @@ struct Plan {
   }
 };
 
-std::shared_ptr<const Plan> make_plan(std::shared_ptr<const config::Config> config, Clock& clock,
-                                      const Executor& executor, http::Ticker& ticker, telemetry::Metrics& metrics,
-                                      const TlsSet& tls);
+// What a plan points to: these outlive it.
+struct PlanParts {
+  Clock& clock;
+  http::Ticker& ticker;
+  telemetry::Metrics& metrics;
+  RateLimiters& limiters;
+};
+
+std::shared_ptr<const Plan> make_plan(std::shared_ptr<const config::Config> config, const PlanParts& parts,
+                                      const Executor& executor, const TlsSet& tls);
+
+// Which upstream cannot be reached, and why; empty if all can be. Opens a connection to each.
+Task<std::string> upstream_trouble(std::shared_ptr<const Plan> plan);
 
 }  // namespace semel::gateway

@@ -38,4 +38,9 @@ void RateLimiter::make_room(const reading::Rate& rate, Time now) {
   if (by_address_.size() >= addresses_max) by_address_.clear();  // the limit for all of them still holds
 }
 
+RateLimiter& RateLimiters::of(std::string_view path, std::string_view provider) {
+  const std::scoped_lock lock(mutex_);
+  return limiters_[{std::string(path), std::string(provider)}];
+}
+
 }  // namespace semel::gateway

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "config/config.h"
 #include "policy/token_bucket.h"
@@ -25,6 +27,17 @@ class RateLimiter {
   std::mutex mutex_;
   policy::TokenBucket all_;
   std::unordered_map<std::string, policy::TokenBucket> by_address_;
+};
+
+// The limiters of all webhooks. One stays as it is over reloads as long as its path and provider stay the same.
+class RateLimiters {
+ public:
+  // The reference stays valid as long as this.
+  RateLimiter& of(std::string_view path, std::string_view provider);
+
+ private:
+  std::mutex mutex_;  // of the list, not of what is in it
+  std::map<std::pair<std::string, std::string>, RateLimiter> limiters_;
 };
 
 }  // namespace semel::gateway

@@ -6,8 +6,8 @@
 #include "gateway/replay_cache.h"
 #include "store/glance.h"
 #include "telemetry/metrics.h"
-#include "telemetry/observer.h"
 #include "telemetry/request_log.h"
+#include "telemetry/sightings.h"
 #include <semel/clock.h>
 #include <semel/once.h>
 
@@ -17,7 +17,7 @@ struct Services {
   Once& once;
   Clock& clock;
   telemetry::Metrics& metrics;
-  telemetry::Observer& observer;
+  telemetry::Sightings& sightings;
   ReplayCache& replays;
   telemetry::RequestLog& log;
   KeyCache& keys;

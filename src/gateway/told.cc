@@ -111,7 +111,7 @@ Task<void> send(http::Transaction* client, Told* told, const policy::ReplyConfig
   }
   if (sent) co_return;
   client->close_after();
-  if (sent.error() == http::Failure::timed_out) metrics->slow_clients.fetch_add(1, std::memory_order_relaxed);
+  if (sent.error() == http::Failure::timed_out) metrics->clients.slow.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace semel::gateway

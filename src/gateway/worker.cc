@@ -51,10 +51,16 @@ Worker::Worker(const Shared& shared, std::shared_ptr<const config::Config> confi
       log_(shared.log),
       replays_(shared.clock, config->limits.replay_cache_bytes),
       keys_(shared.clock, context_.get_executor()),
-      plan_(make_plan(std::move(config), shared.clock, context_.get_executor(), ticker_, shared.metrics, tls)) {}
+      plan_(plan_for(std::move(config), tls)) {}
 
 Worker::~Worker() {
   join();
+}
+
+std::shared_ptr<const Plan> Worker::plan_for(std::shared_ptr<const config::Config> config, const TlsSet& tls) {
+  const PlanParts parts{
+      .clock = shared_.clock, .ticker = ticker_, .metrics = shared_.metrics, .limiters = shared_.limiters};
+  return make_plan(std::move(config), parts, context_.get_executor(), tls);
 }
 
 Result<std::uint16_t> Worker::listen(const reading::Endpoint& endpoint, http::Sharing sharing) {
@@ -79,7 +85,7 @@ void Worker::start() {
 
 void Worker::reload(std::shared_ptr<const config::Config> config, TlsSet tls) {
   asio::post(context_, [this, config = std::move(config), tls = std::move(tls)]() mutable {
-    plan_ = make_plan(std::move(config), shared_.clock, context_.get_executor(), ticker_, shared_.metrics, tls);
+    plan_ = plan_for(std::move(config), tls);
     listener_->set_tls(tls.server);
   });
 }
@@ -104,7 +110,7 @@ Task<void> Worker::handle(http::Transaction& transaction) {
   const Services services{.once = shared_.once,
                           .clock = shared_.clock,
                           .metrics = shared_.metrics,
-                          .observer = shared_.observer,
+                          .sightings = shared_.sightings,
                           .replays = replays_,
                           .log = log_,
                           .keys = keys_,
@@ -115,7 +121,7 @@ Task<void> Worker::handle(http::Transaction& transaction) {
 
 // Nothing of what came is believed, so nothing of it is in the line.
 void Worker::refused(std::uint16_t status) {
-  if (status == 408) shared_.metrics.slow_clients.fetch_add(1, std::memory_order_relaxed);
+  if (status == 408) shared_.metrics.clients.slow.fetch_add(1, std::memory_order_relaxed);
   telemetry::count(plan_->no_route->by_ending, telemetry::Ending::malformed);
   telemetry::LogEntry entry;
   entry.at = shared_.clock.now();
@@ -126,11 +132,11 @@ void Worker::refused(std::uint16_t status) {
 }
 
 void Worker::turned_away() {
-  shared_.metrics.connections_refused.fetch_add(1, std::memory_order_relaxed);
+  shared_.metrics.clients.turned_away.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Worker::handshake_failed() {
-  shared_.metrics.handshake_failures.fetch_add(1, std::memory_order_relaxed);
+  shared_.metrics.clients.handshake_failures.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Writes the log every tick; when draining, ends the thread once the last connection is gone or time is up.

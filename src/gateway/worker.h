@@ -13,6 +13,7 @@
 #include "gateway/key_cache.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
+#include "gateway/rate_limiter.h"
 #include "gateway/replay_cache.h"
 #include "gateway/tls_set.h"
 #include "http/listener.h"
@@ -22,8 +23,8 @@
 #include "http/transaction.h"
 #include "store/glance.h"
 #include "telemetry/metrics.h"
-#include "telemetry/observer.h"
 #include "telemetry/request_log.h"
+#include "telemetry/sightings.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/once.h>
@@ -36,10 +37,11 @@ struct Shared {
   Clock& clock;
   Once& once;
   telemetry::Metrics& metrics;
-  telemetry::Observer& observer;
+  telemetry::Sightings& sightings;
   telemetry::LogSink& log;
   http::Gate& gate;
   Quotas& quotas;
+  RateLimiters& limiters;
   store::Glance* glance;  // the store's, if it has one
 };
 
@@ -71,6 +73,7 @@ class Worker : public http::RequestHandler {
   void turned_away() override;
 
  private:
+  [[nodiscard]] std::shared_ptr<const Plan> plan_for(std::shared_ptr<const config::Config> config, const TlsSet& tls);
   Task<void> keep_house();
 
   Shared shared_;

@@ -52,7 +52,7 @@ Result<void> check_lock(const webhook::Provider& provider, const webhook::Lock& 
     const bool usable = std::ranges::any_of(lock.keys, [i](const auto& keys) { return keys[i].has_value(); });
     if (usable) continue;
     return fail(Code::invalid,
-                "secret number " + std::to_string(i + 1) + " is not written as the keys of " + name + " are");
+                "secret number " + std::to_string(i + 1) + " does not have the form of a key of " + name);
   }
   const bool covers_url = std::ranges::any_of(provider.schemes, [](const webhook::SignatureScheme& scheme) {
     return scheme.signed_text.has(policy::PartKind::url);

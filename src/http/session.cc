@@ -11,6 +11,7 @@
 
 #include <boost/beast/http/status.hpp>
 
+#include "core/json/writer.h"
 #include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
@@ -51,9 +52,16 @@ std::optional<HeadFault> fault_of(const Try<void>& read, const Head& head) {
 // An RFC 9457 problem without a type of its own.
 std::string problem_body(const HeadFault& fault) {
   const auto title = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(fault.status));
-  std::string body = R"({"type":"about:blank","title":")";
-  body.append(title.data(), title.size()).append(R"(","status":)").append(std::to_string(fault.status));
-  return body.append(R"(,"detail":")").append(fault.detail).append(R"(","retry":"never"})");
+  std::string body;
+  core::json::JsonWriter(body)
+      .begin_object()
+      .text("type", "about:blank")
+      .text("title", {title.data(), title.size()})
+      .number("status", fault.status)
+      .text("detail", fault.detail)
+      .text("retry", "never")
+      .end_object();
+  return body;
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ reading::Parsed<Part> parse_part(std::string_view inside, ExpressionUse use) {
     if (has_name)
       return reading::fault(fmt::format("{{{}}} takes no name", kind), fmt::format("{{{}}}", kind), colon + 1);
     if (part.optional) {
-      return reading::fault(fmt::format("{{{}}} is always there", kind), fmt::format("{{{}}}", kind),
+      return reading::fault(fmt::format("{{{}}} is always present", kind), fmt::format("{{{}}}", kind),
                             inside.size() + 1);
     }
     return part;

@@ -12,6 +12,10 @@
 
 namespace semel::policy {
 
+// Fields of ours: what the upstream decides with, and when a kept answer expires.
+inline constexpr std::string_view outcome_field = "Semel-Outcome";
+inline constexpr std::string_view expires_field = "Idempotency-Expires";
+
 bool is_field_name(std::string_view name);  // a token, RFC 9110 §5.6.2
 
 // No control characters but tabs inside, and no white space at the ends. Bytes above 0x7f pass, as RFC 9110 lets them.

@@ -46,7 +46,8 @@ bool HostPattern::matches(std::string_view authority) const {
 
 reading::Parsed<HostPattern> parse_host_pattern(std::string_view text) {
   const std::size_t scheme = text.find("://");
-  if (scheme != std::string_view::npos) return reading::fault("a host is no URL", std::string(text.substr(scheme + 3)));
+  if (scheme != std::string_view::npos)
+    return reading::fault("a host is not a URL", std::string(text.substr(scheme + 3)));
   const std::optional<Parts> parts = split(text);
   if (!parts) return reading::fault(fmt::format("\"{}\" is not a host, or a host and a port", text));
   const bool below = parts->host.starts_with("*.");

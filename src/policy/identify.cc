@@ -2,7 +2,6 @@
 #include "policy/identify.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/encoding.h"
 #include "core/sha256.h"
 #include "policy/expression.h"
 #include "policy/request_view.h"
@@ -45,10 +45,7 @@ bool is_printable(char c) {
 }
 
 std::string hashed(std::string_view joined) {
-  std::string text(1, '\x01');
-  for (const std::uint8_t byte : core::sha256_parts("semel composed key v1", {joined}))
-    text += fmt::format("{:02x}", byte);
-  return text;
+  return '\x01' + core::to_hex(core::sha256_parts("semel composed key v1", {joined}));
 }
 
 KeyText key_of(const Expression& key_from, const RequestView& request) {

@@ -17,7 +17,6 @@
 #include "core/check.h"
 #include "core/field_view.h"
 #include "policy/fields.h"
-#include "policy/reply.h"
 #include "policy/request_view.h"
 #include "reading/fault.h"
 #include <semel/once.h>

@@ -29,8 +29,6 @@
 
 namespace semel::policy {
 
-inline constexpr std::string_view outcome_field = "Semel-Outcome";
-
 // A route's verdicts by status ("404") or class ("5xx"); the status is the more exact one and wins.
 class KeepRules {
  public:

@@ -55,10 +55,6 @@ Value only(const Part& part, std::span<const std::string_view> found) {
   return present(part, std::string(found.front()));
 }
 
-std::string_view as_text(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
 Value header_value(const Part& part, const RequestView& request) {
   std::vector<std::string_view> lines = lines_of(request.fields, part.text);
   for (std::string_view& line : lines) line = core::trimmed(line);
@@ -92,7 +88,7 @@ Value pair_value(const Part& part, std::string_view pairs) {
     if (form_decoded(pair.substr(0, equals)) != part.text) continue;
     if (found) return invalid(part, "occurs more than once in the request");
     found = form_decoded(pair.substr(std::min(pair.size(), equals + 1)));
-    if (!found) return invalid(part, "has a percent sign without two hexadecimal digits behind it");
+    if (!found) return invalid(part, "has a percent sign without two hexadecimal digits after it");
   }
   return found ? present(part, std::move(*found)) : missing(part);
 }
@@ -106,7 +102,7 @@ Value json_value(const Part& part, const RequestView& request) {
   if (value) return present(part, std::move(*value));
   switch (value.error()) {
     case JsonMiss::ambiguous:
-      return invalid(part, "is ambiguous: a name on its way occurs twice in one object");
+      return invalid(part, "is ambiguous: a name on its path occurs twice in one object");
     case JsonMiss::not_json:
       if (!part.optional) return refuse(part, PartError::Kind::missing, "cannot be read: the body is not JSON");
       break;
@@ -131,7 +127,7 @@ Value value_of(const Part& part, const RequestView& request) {
     case PartKind::form:
       return form_value(part, request);
     case PartKind::sha256:
-      return core::to_hex(as_text(core::sha256(request.body)));
+      return core::to_hex(core::sha256(request.body));
     case PartKind::json:
       return json_value(part, request);
     case PartKind::path:
@@ -154,7 +150,7 @@ Value value_of(const Part& part, const RequestView& request) {
     case PartKind::key_id:
       break;
   }
-  core::check(false, "what a request alone cannot tell is filled in by whoever knows it, such as render_target()");
+  core::check(false, "parts that a request alone cannot tell are filled in elsewhere, such as in render_target()");
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// Problems and marks. Every text that is put into JSON is escaped here and nowhere else.
+// Problems and marks.
 #include "policy/reply.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "core/json/string.h"
+#include "core/json/writer.h"
+#include "policy/fields.h"
 #include "policy/keep.h"
 #include <semel/clock.h>
 #include <semel/problem.h>
@@ -59,19 +60,43 @@ Field content_type() {
   return {.name = "Content-Type", .value = "application/problem+json"};
 }
 
-std::string problem_body(std::string_view type, std::string_view title, std::uint16_t status, std::string_view detail,
-                         std::string_view retry) {
-  return fmt::format(R"({{"type":"{}","title":"{}","status":{},"detail":"{}","retry":"{}"}})",
-                     core::json::json_spelling(type), core::json::json_spelling(title), status,
-                     core::json::json_spelling(detail), retry);
+struct ProblemText {
+  std::string_view type = "about:blank";
+  std::string_view title;
+  std::uint16_t status = 0;
+  std::string_view detail;
+  Problem::Retry retry = Problem::Retry::never;
+  std::string_view error_code = {};  // not empty: there is a member `error`
+};
+
+std::string problem_body(const ProblemText& problem) {
+  std::string body;
+  core::json::JsonWriter json(body);
+  json.begin_object()
+      .text("type", problem.type)
+      .text("title", problem.title)
+      .number("status", problem.status)
+      .text("detail", problem.detail)
+      .text("retry", Problem::name(problem.retry));
+  if (!problem.error_code.empty()) {
+    // An extension of the problem (RFC 9457 §3.2), in the form that Stripe's clients read.
+    json.name("error")
+        .begin_object()
+        .text("type", "idempotency_error")
+        .text("code", problem.error_code)
+        .text("message", problem.detail)
+        .end_object();
+  }
+  json.end_object();
+  return body;
 }
 
-// An extension of the problem (RFC 9457 §3.2), in the form that Stripe's clients read.
-void add_error_member(std::string& body, std::string_view code, std::string_view detail, const ReplyConfig& config) {
-  if (!config.error_member) return;
-  body.pop_back();
-  body += fmt::format(R"(,"error":{{"type":"idempotency_error","code":"{}","message":"{}"}}}})",
-                      core::json::json_spelling(code), core::json::json_spelling(detail));
+// The body of a problem that has a type of its own.
+std::string own_problem_body(ProblemText problem, std::string_view slug, const ReplyConfig& config) {
+  const std::string type = config.problem_base + std::string(slug);
+  problem.type = type;
+  if (config.error_member) problem.error_code = slug;
+  return problem_body(problem);
 }
 
 // Whether the contract promises a Retry-After with this problem.
@@ -106,17 +131,20 @@ Response problem_reply(const Problem& problem, Millis retry_after, const ReplyCo
     reply.fields.push_back(
         {.name = "Link", .value = fmt::format("<{}>; rel=\"describedby\"; type=\"text/html\"", config.docs_url)});
   }
-  const std::string_view why = what.empty() ? problem.detail() : what;
-  reply.body = problem_body(config.problem_base + std::string(problem.slug()), problem.title(), problem.status, why,
-                            Problem::name(problem.retry));
-  add_error_member(reply.body, problem.slug(), why, config);
+  reply.body = own_problem_body({.title = problem.title(),
+                                 .status = problem.status,
+                                 .detail = what.empty() ? problem.detail() : what,
+                                 .retry = problem.retry},
+                                problem.slug(), config);
   return reply;
 }
 
 Response plain_reply(std::uint16_t status, std::string_view detail, Problem::Retry retry) {
-  return {.status = status,
-          .fields = {content_type()},
-          .body = problem_body("about:blank", reason_phrase(status), status, detail, Problem::name(retry))};
+  return {
+      .status = status,
+      .fields = {content_type()},
+      .body = problem_body(
+          {.type = "about:blank", .title = reason_phrase(status), .status = status, .detail = detail, .retry = retry})};
 }
 
 Result<Response> replay_head(const Response& stored, Time expires_at, const ReplyConfig& config) {
@@ -126,9 +154,8 @@ Result<Response> replay_head(const Response& stored, Time expires_at, const Repl
   reply.fields.push_back(expires_mark(expires_at));
   if (stored.body_kept) return reply;
   reply.fields.push_back(content_type());
-  reply.body = problem_body(config.problem_base + "body-not-kept", "Answer too large to keep", stored.status,
-                            body_not_kept, Problem::name(Problem::Retry::never));
-  add_error_member(reply.body, "body-not-kept", body_not_kept, config);
+  reply.body = own_problem_body({.title = "Answer too large to keep", .status = stored.status, .detail = body_not_kept},
+                                "body-not-kept", config);
   return reply;
 }
 

@@ -15,8 +15,6 @@
 
 namespace semel::policy {
 
-inline constexpr std::string_view expires_field = "Idempotency-Expires";
-
 struct ReplyConfig {
   std::string problem_base = "urn:semel:problem:";
   std::string replayed_header = "Idempotent-Replayed";

@@ -90,7 +90,7 @@ Parsed<HostAndPort> split_authority(std::string_view text) {
     split.host = text.substr(1, close - 1);
     if (!is_ipv6(split.host)) return fault(fmt::format("\"{}\" is not an IPv6 address", split.host), {}, 1);
     if (close + 1 == text.size()) return split;
-    if (text[close + 1] != ':') return fault("expected a colon and a port behind the `]`", {}, close + 1);
+    if (text[close + 1] != ':') return fault("expected a colon and a port after the `]`", {}, close + 1);
     split.port_offset = close + 2;
   } else {
     const std::size_t colon = text.find(':');
@@ -100,7 +100,7 @@ Parsed<HostAndPort> split_authority(std::string_view text) {
       if (is_ipv6(text.substr(0, last_colon)) && all_digits(text.substr(last_colon + 1))) {
         suggestion = fmt::format("[{}]:{}", text.substr(0, last_colon), text.substr(last_colon + 1));
       }
-      return fault("an IPv6 address stands in brackets", std::move(suggestion));
+      return fault("an IPv6 address is written in brackets", std::move(suggestion));
     }
     split.host = text.substr(0, colon);
     if (!is_host_name(split.host)) return fault(fmt::format("\"{}\" is neither a name nor an address", split.host));
@@ -108,7 +108,7 @@ Parsed<HostAndPort> split_authority(std::string_view text) {
     split.port_offset = colon + 1;
   }
   split.port = text.substr(split.port_offset);
-  if (split.port.empty()) return fault("there is no port behind the colon", {}, split.port_offset);
+  if (split.port.empty()) return fault("there is no port after the colon", {}, split.port_offset);
   return split;
 }
 
@@ -174,7 +174,7 @@ Parsed<Url> parse_url(std::string_view text) {
   if (!split->port.empty()) {
     const auto port = parse_port(split->port, begin + split->port_offset);
     if (!port) return std::unexpected(port.error());
-    if (*port == 0) return fault("nobody can be called on port 0", {}, begin + split->port_offset);
+    if (*port == 0) return fault("port 0 cannot be called", {}, begin + split->port_offset);
     url.authority.port = *port;
   }
   url.path = std::string(text.substr(slash));

@@ -152,7 +152,7 @@ std::optional<Secret> resolve(TableReader& table, std::string_view key, const No
     if (secret.ends_with('\r')) secret.pop_back();
   } else if (literal == Literal::warned_about && !text.empty()) {
     table.reading().report.warning(
-        value.at, fmt::format("{} stands in the file, where it is easily copied; use env:NAME or file:PATH", key));
+        value.at, fmt::format("{} is written in the file, where others can copy it; use env:NAME or file:PATH", key));
   }
   if (secret.empty()) {
     table.reject(key, value.at, fmt::format("{} is empty", key));

@@ -3,41 +3,17 @@
 // A line holds no key, body, secret or authorization: of the key a short hash, of the query nothing.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "config/config.h"
+#include "telemetry/log_sink.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 
 namespace semel::telemetry {
-
-// Where lines go: one per process. Whole lines, never torn. Never waits for whoever reads them: what they do not take
-// is kept for a while, and then new lines are thrown away.
-class LogSink {
- public:
-  explicit LogSink(int file_descriptor);
-  ~LogSink();  // waits for a second, if that helps
-  LogSink(const LogSink&) = delete;
-  LogSink& operator=(const LogSink&) = delete;
-
-  void write(std::string_view lines);
-  [[nodiscard]] std::uint64_t lines_dropped() const { return lines_dropped_.load(std::memory_order_relaxed); }
-
- private:
-  std::size_t take(std::string_view text) const;
-
-  std::mutex mutex_;
-  const int file_descriptor_;
-  const std::size_t bytes_at_once_;
-  std::string backlog_;
-  std::atomic<std::uint64_t> lines_dropped_{0};
-};
 
 struct LogEntry {
   Time at;
@@ -70,15 +46,12 @@ class RequestLog {
   void flush();
 
  private:
-  void append_time(Time at);
+  std::string_view time_text(Time at);
 
   LogSink& sink_;
   std::string lines_;
-  std::chrono::sys_seconds second_;  // that `second_text_` says: many lines share it
-  std::string second_text_;
+  std::chrono::sys_seconds second_;  // that `time_` says: many lines share it
+  std::string time_;                 // of the line before; empty if there was none
 };
-
-// Appends `text` as the inside of a JSON string.
-void append_json_escaped(std::string& out, std::string_view text);
 
 }  // namespace semel::telemetry

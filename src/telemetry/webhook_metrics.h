@@ -1,5 +1,4 @@
-// What all threads share of a webhook, over reloads: what an operator can count of it, beside what is counted of every
-// route, and how much of its rate is used up.
+// What an operator can count of each webhook, beside what is counted of every route.
 #pragma once
 
 #include <array>
@@ -12,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include "gateway/rate_limiter.h"
 #include "telemetry/histogram.h"
 #include "webhook/signatures.h"
 
@@ -44,7 +42,6 @@ struct WebhookCounters {
   std::atomic<std::uint64_t> unplaced{0};  // ordered = true, but the event says nothing of its order
   Histogram handler_seconds;
   Histogram attempts{count_bounds};  // by event, counted when it has been handled
-  gateway::RateLimiter limiter;
 };
 
 class WebhookMetrics {

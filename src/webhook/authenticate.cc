@@ -18,7 +18,6 @@
 #include "policy/expression.h"
 #include "policy/request_view.h"
 #include "reading/secret.h"
-#include "webhook/fetched_keys.h"
 #include "webhook/json_items.h"
 #include "webhook/provider.h"
 #include "webhook/signatures.h"

@@ -31,18 +31,13 @@ namespace {
 
 constexpr std::size_t label_bytes_max = 100;
 
-std::string_view as_text(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
 // One short printable value stands for itself; anything else is hashed, behind a byte that no value can begin with.
 std::string key_text(const policy::Expression& expression, std::string joined) {
   const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
   const bool plain =
       expression.parts.size() == 1 && joined.size() <= key_text_bytes_max && std::ranges::all_of(joined, printable);
   if (plain) return joined;
-  return std::string(1, '\x01') +
-         core::to_hex(as_text(core::sha256_parts("semel event key v1", {expression.text, joined})));
+  return std::string(1, '\x01') + core::to_hex(core::sha256_parts("semel event key v1", {expression.text, joined}));
 }
 
 Fingerprint fingerprint_of(const Provider& provider, bool signs_id, const policy::RequestView& request) {
@@ -86,7 +81,7 @@ SharedOrder order_of(const EventRules& rules, const EventPlace& place, const pol
   if (!object || !stamp) return nullptr;
   const Digest digest =
       core::sha256_parts("semel object v1", {rules.object->text, rules.order->text, name(rules.order_form), *object});
-  auto key = make_key(place.space, request.path, std::string(1, '\x02') + core::to_hex(as_text(digest)));
+  auto key = make_key(place.space, request.path, std::string(1, '\x02') + core::to_hex(digest));
   if (!key) return nullptr;
   std::memcpy(&key->home, key->id.data(), sizeof(key->home));
   return std::make_shared<const Order>(Order{.object = *std::move(key), .stamp = *std::move(stamp)});

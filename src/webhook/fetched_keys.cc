@@ -17,7 +17,7 @@
 #include "core/ascii.h"
 #include "core/crypto.h"
 #include "core/encoding.h"
-#include "core/json/string.h"
+#include "core/json/writer.h"
 #include "core/public_key.h"
 #include "core/sha256.h"
 #include "policy/json_scalar.h"
@@ -178,9 +178,12 @@ Wanted key_document(const SignatureScheme& scheme, const Token& token, const Sec
   Wanted wanted{.url = scheme.keys.front()};
   if (scheme.algorithm == Algorithm::plaid) {
     wanted.name = wanted.url + "#" + token.key_id;
-    wanted.body =
-        fmt::format(R"({{"client_id":"{}","secret":"{}","key_id":"{}"}})", core::json::json_spelling(secret.id),
-                    core::json::json_spelling(secret.bytes), core::json::json_spelling(token.key_id));
+    core::json::JsonWriter(wanted.body)
+        .begin_object()
+        .text("client_id", secret.id)
+        .text("secret", secret.bytes)
+        .text("key_id", token.key_id)
+        .end_object();
   }
   return wanted;
 }
@@ -244,11 +247,6 @@ Judged judge_one(const Case& one, Millis tolerance) {
 }
 
 }  // namespace
-
-bool fetches_keys(Algorithm algorithm) {
-  return algorithm == Algorithm::paypal || algorithm == Algorithm::aws_sns || algorithm == Algorithm::jwt ||
-         algorithm == Algorithm::plaid;
-}
 
 Judged judge_delivery(const Provider& provider, const Lock& lock, const policy::RequestView& request, Time now,
                       const Documents& documents) {

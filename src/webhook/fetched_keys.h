@@ -44,7 +44,4 @@ struct Confirmation {
 // Of an authentic request; nothing if it asks for none.
 std::optional<Confirmation> confirmation_of(const SignatureScheme& scheme, const policy::RequestView& request);
 
-// Whether the algorithm has code of its own, here.
-bool fetches_keys(Algorithm algorithm);
-
 }  // namespace semel::webhook

@@ -14,7 +14,7 @@
 #include "core/ascii.h"
 #include "core/crypto.h"
 #include "core/encoding.h"
-#include "core/json/string.h"
+#include "core/json/writer.h"
 #include "policy/expression.h"
 #include "policy/reply.h"
 #include "policy/request_view.h"
@@ -79,19 +79,19 @@ std::string filled_in(const policy::Expression& expression, const Words& words) 
   return text;
 }
 
-std::string quoted(std::string_view text) {
-  return "\"" + core::json::json_spelling(text) + "\"";
-}
-
 std::string json_body(const Handshake& handshake, const Words& words) {
-  std::string body = "{";
+  std::string body;
+  core::json::JsonWriter json(body);
+  json.begin_object();
   for (const auto& [name, value] : handshake.json) {
-    if (body.size() > 1) body.push_back(',');
-    const auto* const text = std::get_if<policy::Expression>(&value);
-    body += quoted(name) + ":" +
-            (text != nullptr ? quoted(filled_in(*text, words)) : std::to_string(std::get<std::int64_t>(value)));
+    if (const auto* const text = std::get_if<policy::Expression>(&value)) {
+      json.text(name, filled_in(*text, words));
+    } else {
+      json.number(name, std::get<std::int64_t>(value));
+    }
   }
-  return body + "}";
+  json.end_object();
+  return body;
 }
 
 Response make_answer(const Handshake& handshake, const Words& words) {
@@ -135,7 +135,7 @@ HandshakeAnswer answer(const Handshake& handshake, const Lock& lock, const readi
   if (handshake.token) {
     auto token = policy::evaluate(*handshake.token, request);
     if (!token || !is_allowed(*token, handshake)) {
-      return refusal(400, "The token of the handshake is missing, too long, or has letters that are not signed.");
+      return refusal(400, "The token of the handshake is missing, too long, or has characters that are not signed.");
     }
     words.token = *std::move(token);
   }

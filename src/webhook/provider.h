@@ -39,6 +39,12 @@ enum class Algorithm : std::uint8_t {
   plaid,    // a token by a key that is asked for with CLIENT_ID|SECRET
 };
 
+// Whether a document has to be fetched before anything can be verified.
+constexpr bool fetches_keys(Algorithm algorithm) {
+  return algorithm == Algorithm::paypal || algorithm == Algorithm::aws_sns || algorithm == Algorithm::jwt ||
+         algorithm == Algorithm::plaid;
+}
+
 // How the key is made of the secret in the configuration.
 enum class KeyForm : std::uint8_t {
   raw,      // its bytes as they stand

@@ -69,12 +69,12 @@ void read_ids(reading::TableReader& table, const std::vector<SignatureScheme>& s
       return part.kind == policy::PartKind::literal || part.optional;
     });
     if (says_nothing) {
-      table.reject("id", item->at, "id names nothing that must be there, so all events would be one");
+      table.reject("id", item->at, "id names no part that must be present, so all events would count as one");
       continue;
     }
     if (const auto part = unstable_part(*parsed, schemes)) {
       table.reading().report.warning(
-          item->at, fmt::format("id has {}, which is another one for each attempt: every retry would look new", *part));
+          item->at, fmt::format("id has {}, which changes with each attempt: every retry would look new", *part));
     }
     into.push_back(*std::move(parsed));
   }

@@ -84,7 +84,7 @@ void check_handshake(reading::TableReader& table, const Handshake& handshake) {
     hmac = hmac || text.has(policy::PartKind::hmac);
   });
   if ((token || hmac) && !handshake.token) {
-    table.reject("token", table.at("token"), "the answer has {token} or {hmac}, so `token` must say where it stands");
+    table.reject("token", table.at("token"), "the answer has {token} or {hmac}, so `token` must say where to find it");
   }
   if (hmac && !handshake.hmac) {
     table.reject("hmac", table.at("hmac"), "the answer has {hmac}, so `hmac` must say which: \"sha256\" or \"sha1\"");
@@ -93,7 +93,7 @@ void check_handshake(reading::TableReader& table, const Handshake& handshake) {
     table.reject("text", table.at("text"), "an answer is either `text` or `json`");
   }
   if (!handshake.is.empty() && !handshake.when) {
-    table.reject("is", table.at("is"), "`is` is what `when` must be, and there is no `when`");
+    table.reject("is", table.at("is"), "`is` is the value that `when` must have, but there is no `when`");
   }
   if (handshake.method == "POST" && !handshake.when) {
     table.reject("when", table.at("when"), "without `when` every POST would be taken for this handshake");

@@ -13,7 +13,6 @@
 #include "reading/fault.h"
 #include "reading/read_values.h"
 #include "reading/table_reader.h"
-#include "webhook/fetched_keys.h"
 #include "webhook/moment.h"
 #include "webhook/provider.h"
 #include "webhook/provider_sections.h"
@@ -78,7 +77,7 @@ void read_item(reading::TableReader& table, SignatureScheme& scheme) {
   if (scheme.prefix_has_key_id) text.remove_prefix(key_id.size());
   const std::size_t at = text.find(hole);
   if (at == std::string_view::npos) {
-    table.reject("item", table.at("item"), "item shows with {} where the signature stands, such as \"v1={}\"");
+    table.reject("item", table.at("item"), "item shows with {} where to find the signature, such as \"v1={}\"");
     return;
   }
   scheme.prefix = text.substr(0, at);
@@ -100,7 +99,7 @@ void check_needs(reading::TableReader& table, const SignatureScheme& scheme) {
     table.reject("keys", table.at("keys"), "signature needs `keys`: where its keys are fetched");
   }
   if (!own_place && scheme.algorithm != Algorithm::none && !table.has("from")) {
-    table.reject("from", table.at("from"), "signature needs `from`: where the signature stands");
+    table.reject("from", table.at("from"), "signature needs `from`: where to find the signature");
   }
   if (signs && !table.has("signs")) {
     table.reject("signs", table.at("signs"), "signature needs `signs`: the bytes that are signed");
@@ -118,10 +117,10 @@ void check_needs(reading::TableReader& table, const SignatureScheme& scheme) {
 
 void check_time(reading::TableReader& table, const SignatureScheme& scheme) {
   if (scheme.signed_text.has(policy::PartKind::timestamp) && !scheme.timestamp) {
-    table.reject("signs", table.at("signs"), "signs has {timestamp}, so `timestamp` must say where that stands");
+    table.reject("signs", table.at("signs"), "signs has {timestamp}, so `timestamp` must say where to find it");
   }
   if (scheme.tolerance > Millis{0} && !scheme.timestamp && scheme.algorithm != Algorithm::plaid) {
-    table.reject("tolerance", table.at("tolerance"), "tolerance needs `timestamp`: where the time stands");
+    table.reject("tolerance", table.at("tolerance"), "tolerance needs `timestamp`: where to find the time");
   }
   if (scheme.timestamp && scheme.timestamp->is_single(policy::PartKind::item) && scheme.separator == '\0') {
     table.reject("timestamp", table.at("timestamp"), "{item:} needs a `separator`: without one there are no items");
@@ -150,7 +149,7 @@ void read_signature(reading::Reading& reading, const reading::Node& node, Provid
   reading::read_list(table, "keys", scheme.keys, [](const std::string& text) -> reading::Parsed<void> {
     const bool address = text.starts_with("https://") || text.starts_with("http://127.0.0.1:");
     if (address && text.find('/', text.find("://") + 3) != std::string::npos) return {};
-    return reading::fault("must begin with https:// and have a host and a slash behind it");
+    return reading::fault("must begin with https://, then a host and a slash");
   });
   reading::read_list(table, "issuers", scheme.issuers, [](const std::string&) -> reading::Parsed<void> { return {}; });
   read_expression(table, "timestamp", policy::ExpressionUse::timestamp, scheme.timestamp);

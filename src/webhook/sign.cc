@@ -26,7 +26,6 @@
 #include "policy/request_view.h"
 #include "reading/secret.h"
 #include "webhook/authenticate.h"
-#include "webhook/fetched_keys.h"
 #include "webhook/json_items.h"
 #include "webhook/moment.h"
 #include "webhook/provider.h"
@@ -126,7 +125,7 @@ struct Signer {
       if (!signature) return fail(Code::invalid, "the private key (PEM) cannot be read");
       return encoded(*signature, scheme.encoding);
     }
-    if (!key) return fail(Code::invalid, "the secret is not written as this provider's secrets are");
+    if (!key) return fail(Code::invalid, "the secret does not have the form of this provider's secrets");
     if (scheme.algorithm == Algorithm::token) return encoded(key->bytes, scheme.encoding);
     const core::HmacHash hash = scheme.algorithm == Algorithm::hmac_sha1     ? core::HmacHash::sha1
                                 : scheme.algorithm == Algorithm::hmac_sha512 ? core::HmacHash::sha512
@@ -188,8 +187,7 @@ Result<SignedDelivery> sign_with(const Provider& provider, const SignatureScheme
   if (!provider.event.id.empty()) add_ids(delivery, provider.event.id.front(), order.id);
   if (scheme.body_hash) {
     const Digest digest = core::sha256(delivery.body);
-    add_query(delivery.target, scheme.body_hash->parts.front().text,
-              core::to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()}));
+    add_query(delivery.target, scheme.body_hash->parts.front().text, core::to_hex(digest));
   }
   if (in_form && scheme.signed_text.is_single(policy::PartKind::form)) {
     delivery.body = scheme.signed_text.parts.front().text + "=" + form_encoded(delivery.body);

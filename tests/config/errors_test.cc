@@ -88,13 +88,13 @@ TEST(ConfigErrors, NameBadServerValues) {
       {"[server]\nlisten = \"host:99999\"",
        {"f:9:16: error: listen: \"99999\" is not a port; write a number from 0 to 65535"}},
       {"[server]\nlisten = \"::1:80\"",
-       {"f:9:11: error: listen: an IPv6 address stands in brackets (did you mean \"[::1]:80\"?)"}},
+       {"f:9:11: error: listen: an IPv6 address is written in brackets (did you mean \"[::1]:80\"?)"}},
       {"[server]\nthreads = 2000", {"f:9:11: error: threads must be from 0 to 1024"}},
       {"[server]\npublic_url = \"https://h?x\"",
        {"f:9:24: error: public_url: a URL here has no user, query, fragment, white space or backslash"}},
       {"[server]\nhosts = [\"a b\", \"https://h\", \"*\"]",
        {"f:9:11: error: hosts: \"a b\" is neither a name, `*.` and a name, nor an address",
-        "f:9:18: error: hosts: a host is no URL (did you mean \"h\"?)",
+        "f:9:18: error: hosts: a host is not a URL (did you mean \"h\"?)",
         "f:9:31: error: hosts: \"*\" is neither a name, `*.` and a name, nor an address"}},
       {"[server]\nname = \"a b\"", {"f:9:9: error: name: must be a name of letters, digits and - . _ ~"}},
       {"[server]\nforwarded = 'add'", {"f:9:14: error: forwarded: \"add\" is none of \"append\", \"replace\""}},
@@ -105,9 +105,8 @@ TEST(ConfigErrors, NameBadServerValues) {
       {"[[route]]\npath = '/w'\nupstream = 'app'\nscope = '{client_cert:subject}'",
        {"f:8:1: error: {client_cert:subject} needs server.tls with client_ca"}},
       {"[admin]\nlisten = '0.0.0.0:1'",
-       {"f:9:10: error: admin.listen can be reached from outside, so admin.token is needed: whoever gets in can "
-        "resolve "
-        "keys"}},
+       {"f:9:10: error: admin.listen can be reached from outside, so admin.token is needed: anyone who connects could "
+        "let keys run again"}},
       {"[admin]\nlisten = '127.0.0.1:8080'", {"f:9:10: error: server.listen and admin.listen are the same address"}},
       {"[server]\nlisten = '127.0.0.1:9080'", {"f:9:10: error: server.listen and admin.listen are the same address"}},
       {"[log]\nlevel = 'inof'",
@@ -145,9 +144,9 @@ TEST(ConfigErrors, NameBadStoresAndLimits) {
       {"[store]\nurl = 'embeded:./x'",
        {"f:9:7: error: url must begin with embedded:, memory:, postgres://, redis:// or redis+cluster:// (did you mean "
         "\"embedded:\"?)"}},
-      {"[store]\nurl = 'embedded:'", {"f:9:7: error: url names no folder behind embedded:"}},
-      {"[store]\nurl = 'redis://'", {"f:9:7: error: url names no server behind its //"}},
-      {"[store]\nurl = 'memory:x'", {"f:9:7: error: nothing follows memory:"}},
+      {"[store]\nurl = 'embedded:'", {"f:9:7: error: url names no folder after embedded:"}},
+      {"[store]\nurl = 'redis://'", {"f:9:7: error: url names no server after its //"}},
+      {"[store]\nurl = 'memory:x'", {"f:9:7: error: memory: takes nothing after it"}},
       {"[store]\nurl = []", {"f:9:7: error: url is an empty list"}},
       {"[store]\nurl = ['postgres://a', 'redis://b']", {"f:9:24: error: all addresses of a store are of one kind"}},
       {"[store]\nurl = ['redis://a', 'redis://b']",
@@ -189,7 +188,7 @@ TEST(ConfigErrors, NameBadUpstreams) {
       {"[upstream.b]\nurl = 'http://h'\nhost = 'me'",
        {"f:10:9: error: host: \"me\" is none of \"client\", \"upstream\""}},
       {"[upstream]\nurl = 'http://h'",
-       {"f:9:1: error: `url` stands in [upstream]; an upstream has a name of its own (did you mean "
+       {"f:9:1: error: `url` is directly in [upstream]; give the upstream a name (did you mean "
         "\"[upstream.app]\"?)"}},
   });
 }

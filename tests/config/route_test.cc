@@ -94,13 +94,11 @@ TEST(RouteErrors, NameKeysThatContradictEachOther) {
       {"ttl = '40s'\nin_flight = 'wait'\nwait_max = '41s'", {"f:14:12: error: wait_max is longer than ttl"}},
       {"fingerprint = 'raw'\nignore = ['/a']", {"f:13:10: error: ignore needs fingerprint = \"json\""}},
       {"key_from = '{header:X?}'",
-       {"f:12:12: error: key_from needs a header, cookie, query or json part without `?`: requests that lack "
-        "everything "
-        "that tells them apart would all have one key"}},
+       {"f:12:12: error: key_from needs a header, cookie, query or json part without `?`: otherwise requests that have "
+        "none of it would all share one key"}},
       {"key_from = 'k{path}{ip}'",
-       {"f:12:12: error: key_from needs a header, cookie, query or json part without `?`: requests that lack "
-        "everything "
-        "that tells them apart would all have one key"}},
+       {"f:12:12: error: key_from needs a header, cookie, query or json part without `?`: otherwise requests that have "
+        "none of it would all share one key"}},
       {"key_from = '{header:A}{header:B}'\non_unknown = 'probe'\nprobe = '/{key}'",
        {"f:14:9: error: {key} in a probe needs a key_from of one part: of several, only a hash is kept"}},
   };
@@ -187,9 +185,9 @@ TEST(WebhookErrors, NameWhatTheProviderDoesNotTake) {
   EXPECT_EQ(issues(webhook("square", "secrets = ['env:TOKEN']"), reading::Severity::error),
             (Lines{"f:11:12: error: square signs the address that it calls: set public_url in [server]"}));
   EXPECT_EQ(issues(webhook("adyen", "secrets = ['00ff', 'env:TOKEN']"), reading::Severity::error),
-            (Lines{"f:12:11: error: number 2 of secrets is not written as the keys of adyen are"}));
+            (Lines{"f:12:11: error: number 2 of secrets does not have the form of a key of adyen"}));
   EXPECT_EQ(issues(webhook("github", "secrets = ['env:TOKEN']\nordered = true"), reading::Severity::error),
-            (Lines{"f:13:11: error: github says nothing of the order of its events"}));
+            (Lines{"f:13:11: error: github does not tell the order of its events"}));
 }
 
 // A handshake that needs a token which is not there is warned about.
@@ -235,15 +233,14 @@ TEST(RouteWarnings, NameWhatIsUnwise) {
        {"f:12:7: warning: ttl is under 24h, which clients of such APIs expect; a later retry runs again"}},
       {"lease = '1s'", {}},
       {"scope = ''",
-       {"f:12:9: warning: scope is the same for every caller: whoever knows a key and its request gets the answer"}},
+       {"f:12:9: warning: scope is the same for every caller: anyone who knows a key and its request gets the answer"}},
       {"scope = 'us{path}'",
-       {"f:12:9: warning: scope is the same for every caller: whoever knows a key and its request gets the answer"}},
+       {"f:12:9: warning: scope is the same for every caller: anyone who knows a key and its request gets the answer"}},
       {"scope = '{json:/tenant}'",
-       {"f:12:9: warning: scope is taken from what callers write as they like, so one tenant can ask for another's "
-        "answers; "
-        "use what authenticates them"}},
+       {"f:12:9: warning: scope comes from something that callers choose freely, so one tenant can ask for another's "
+        "answers; use what authenticates them"}},
       {"scope = '{ip}'",
-       {"f:12:9: warning: scope is the address of whoever connects; callers behind one proxy or NAT share it"}},
+       {"f:12:9: warning: scope is the address of the connection; callers behind one proxy or NAT share it"}},
       {"key = 'off'\nscope = ''", {}},
       {"on_unknown = 'retry'",
        {"f:12:14: warning: on_unknown = \"retry\" runs a request again that may have taken effect"}},
@@ -271,13 +268,12 @@ TEST(WebhookWarnings, NameWhatIsUnwise) {
   const std::vector<Case> cases{
       {"secrets = ['env:TOKEN']", {}},
       {"secrets = ['whsec_1']",
-       {"f:12:12: warning: secrets stands in the file, where it is easily copied; use env:NAME or file:PATH"}},
+       {"f:12:12: warning: secrets is written in the file, where others can copy it; use env:NAME or file:PATH"}},
       {"secrets = ['env:TOKEN']\nttl = '1h'",
        {"f:13:7: warning: ttl is 1h, but stripe repeats an event for 3d: a late one would be delivered again"}},
       {"secrets = ['env:TOKEN']\nttl = '3d'", {}},
       {"secrets = ['env:TOKEN']\nkey_from = '{header:Stripe-Signature}'",
-       {"f:13:12: warning: {header:Stripe-Signature} is another one for each attempt, so that every retry would look "
-        "new"}},
+       {"f:13:12: warning: {header:Stripe-Signature} changes with each attempt, so every retry would look new"}},
       {"secrets = ['env:TOKEN']\non_unknown = 'hold'",
        {"f:13:14: warning: on_unknown = \"hold\": an event whose delivery was cut off waits for an operator"}},
   };

@@ -101,7 +101,7 @@ class Limits(Case):
     def test_it_says_when_nobody_listens(self):
         done = self.run_semel("hammer", "http://127.0.0.1:1/")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("nobody listens on 127.0.0.1:1", done.stderr)
+        self.assertIn("nothing listens on 127.0.0.1:1", done.stderr)
 
     def test_it_says_when_effects_cannot_be_counted(self):
         with self.demo() as running:

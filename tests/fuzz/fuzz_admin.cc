@@ -16,17 +16,19 @@
 #include "config/parse.h"
 #include "core/check.h"
 #include "fuzz/conversation.h"
+#include "gateway/plan.h"
 #include "gateway/quotas.h"
+#include "gateway/rate_limiter.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
 #include "reading/resolver.h"
-#include "reading/secret.h"
 #include "support/virtual_clock.h"
 #include "telemetry/metrics.h"
-#include "telemetry/observer.h"
 #include "telemetry/request_log.h"
+#include "telemetry/sightings.h"
 #include <semel/once.h>
+#include <semel/reopening.h>
 #include <semel/result.h>
 #include <semel/store.h>
 #include <semel/stores.h>
@@ -38,6 +40,8 @@ namespace http = semel::http;
 
 constexpr std::string_view token = "open-sesame";
 constexpr std::string_view text = R"(
+[admin]
+token = "open-sesame"
 [upstream.app]
 url = "http://127.0.0.1:1"
 [[webhook]]
@@ -57,7 +61,7 @@ class Resolver : public semel::reading::Resolver {
 
 std::shared_ptr<const semel::config::Config> config() {
   auto loaded = semel::config::parse_config(text, "fuzz", Resolver());
-  core::check(loaded.has_value(), "the configuration is sound");
+  check(loaded.has_value(), "the configuration is sound");
   return std::make_shared<const semel::config::Config>(std::move(loaded->config));
 }
 
@@ -67,21 +71,28 @@ struct House {
   semel::OpenedStore opened = semel::make_memory_store(clock);
   semel::Once once{*opened.store, clock, 1};
   semel::telemetry::Metrics metrics;
-  semel::telemetry::Observer observer;
+  semel::telemetry::Sightings sightings;
   semel::telemetry::LogSink log{-1};
   http::Gate gate;
   semel::gateway::Quotas quotas;
+  semel::gateway::RateLimiters limiters;
   semel::gateway::Worker worker{semel::gateway::Shared{.clock = clock,
                                                        .once = once,
                                                        .metrics = metrics,
-                                                       .observer = observer,
+                                                       .sightings = sightings,
                                                        .log = log,
                                                        .gate = gate,
                                                        .quotas = quotas,
+                                                       .limiters = limiters,
                                                        .glance = nullptr},
                                 config(), semel::gateway::TlsSet{.server = nullptr, .upstreams = {nullptr}}};
-  semel::admin::Admin admin{worker, *opened.store, opened.reopening, metrics,
-                            semel::reading::Secret(std::string(token))};
+  semel::admin::Admin admin{{.store = *opened.store,
+                             .reopening = opened.reopening,
+                             .config = [this] { return worker.plan()->config; },
+                             .metrics = [this] { return metrics.render(); },
+                             .upstream_trouble = [this] { return semel::gateway::upstream_trouble(worker.plan()); },
+                             .draining = [] { return false; }},
+                            semel::admin::Exposure::network};
 
   std::string answers_to(std::string_view input, std::size_t step) {
     auto& context = static_cast<boost::asio::io_context&>(worker.executor().context());
@@ -92,13 +103,13 @@ struct House {
 
 void check_answer(const semel::fuzz::Answer& answer, bool told) {
   const std::set<std::uint16_t> statuses{200, 400, 401, 403, 404, 405, 408, 413, 414, 417, 431, 501, 503};
-  core::check(statuses.contains(answer.status), "every answer is one of its own");
+  check(statuses.contains(answer.status), "every answer is one of its own");
   const bool metrics = answer.type.starts_with("text/plain");
   boost::system::error_code broken;
   if (!metrics) boost::json::parse(answer.body, broken);
-  core::check(metrics || !broken, "it is JSON, or the metrics");
-  core::check(told || !metrics, "metrics are for whoever has the token");
-  core::check(told || answer.body != R"({"reopened":true})", "and so is what changes anything");
+  check(metrics || !broken, "it is JSON, or the metrics");
+  check(told || !metrics, "metrics are for whoever has the token");
+  check(told || answer.body != R"({"reopened":true})", "and so is what changes anything");
 }
 
 }  // namespace
@@ -110,7 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static House house;
   const std::string whole = house.answers_to(input, size + 1);
   const bool same = semel::fuzz::taken_in(house.answers_to(input, 1)) == semel::fuzz::taken_in(whole);
-  core::check(same, "it does not matter in which pieces requests come");
+  check(same, "it does not matter in which pieces requests come");
   const bool told = input.find(token) != std::string_view::npos;
   for (const semel::fuzz::Answer& answer : semel::fuzz::answers_in(whole)) check_answer(answer, told);
   return 0;

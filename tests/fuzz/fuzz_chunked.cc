@@ -74,7 +74,7 @@ void write_anew(const std::string& body) {
   out.append(semel::http::last_chunk);
   http::Head head;
   const Reading again = semel::fuzz::read<http::RequestParser>(head, out, 7);
-  core::check(again.done && again.body == body && again.size == out.size(), "what is written can be read again");
+  check(again.done && again.body == body && again.size == out.size(), "what is written can be read again");
 }
 
 }  // namespace
@@ -86,9 +86,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Reading reading = semel::fuzz::read_in_pieces<http::RequestParser>(head, input, 2 + size % 13);
   if (!reading.done) return 0;
   const std::optional<Decoded> expected = decode(chunks);
-  core::check(expected.has_value(), "nothing is taken that is not a chunked body");
-  core::check(reading.body == expected->body, "the body is the same");
-  core::check(reading.size == opening.size() + expected->size, "and ends at the same byte");
+  check(expected.has_value(), "nothing is taken that is not a chunked body");
+  check(reading.body == expected->body, "the body is the same");
+  check(reading.size == opening.size() + expected->size, "and ends at the same byte");
   write_anew(reading.body);
   return 0;
 }

@@ -51,16 +51,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t middle = std::min(input.find('\0'), input.size());
   const std::string_view left = input.substr(0, middle);
   const std::string_view right = input.substr(std::min(middle + 1, input.size()));
-  core::check((of(left) == of(right)) == are_equal(left, right), "fingerprints are equal exactly if the bodies are");
+  check((of(left) == of(right)) == are_equal(left, right), "fingerprints are equal exactly if the bodies are");
 
   std::optional<Json> json = semel::test::reference_json(left);
   if (!json) return 0;
   Chance chance = from_bytes(right);
-  core::check(of(left) == of(JsonSpeller(chance).spell(*json)), "another spelling is the same body");
+  check(of(left) == of(JsonSpeller(chance).spell(*json)), "another spelling is the same body");
   const Json before = *json;
   semel::test::change_something(*json, chance);
   if (semel::test::reference_json(JsonSpeller(chance).spell(*json)) != json) return 0;  // an exponent left the bounds
-  core::check(*json != before && of(left) != of(JsonSpeller(chance).spell(*json)),
-              "a changed document is another body");
+  check(*json != before && of(left) != of(JsonSpeller(chance).spell(*json)), "a changed document is another body");
   return 0;
 }

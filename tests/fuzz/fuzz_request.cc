@@ -36,10 +36,9 @@ void write_anew(const http::Head& head, const std::string& body) {
   http::Head again;
   const Reading reading =
       semel::fuzz::read<http::RequestParser>(again, out, out.size(), semel::fuzz::written_head_bytes);
-  core::check(reading.done && reading.size == out.size() && reading.body == body,
-              "what is written is one whole request");
-  core::check(again.method() == head.method() && again.target() == head.target(), "with the same first line");
-  core::check(fields_of(again) == fields_of(head), "and the same fields");
+  check(reading.done && reading.size == out.size() && reading.body == body, "what is written is one whole request");
+  check(again.method() == head.method() && again.target() == head.target(), "with the same first line");
+  check(fields_of(again) == fields_of(head), "and the same fields");
 }
 
 }  // namespace

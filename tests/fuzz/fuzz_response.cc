@@ -39,9 +39,8 @@ void write_anew(const http::Head& head, const std::string& body) {
   http::Head again;
   const Reading reading =
       semel::fuzz::read<http::ResponseParser>(again, out, out.size(), semel::fuzz::written_head_bytes);
-  core::check(reading.done && reading.size == out.size() && reading.body == body,
-              "what is written is one whole answer");
-  core::check(again.status() == head.status() && fields_of(again) == fields_of(head), "and says the same");
+  check(reading.done && reading.size == out.size() && reading.body == body, "what is written is one whole answer");
+  check(again.status() == head.status() && fields_of(again) == fields_of(head), "and says the same");
 }
 
 std::string without_blanks(std::string text) {
@@ -52,9 +51,9 @@ std::string without_blanks(std::string text) {
 void check_repair(std::string_view input) {
   const std::optional<std::string> repaired = semel::http::without_space_before_colons(input);
   if (!repaired) return;
-  core::check(repaired->size() < input.size(), "something was taken away");
-  core::check(without_blanks(*repaired) == without_blanks(std::string(input)), "and nothing but blanks");
-  core::check(!semel::http::without_space_before_colons(*repaired), "once is enough");
+  check(repaired->size() < input.size(), "something was taken away");
+  check(without_blanks(*repaired) == without_blanks(std::string(input)), "and nothing but blanks");
+  check(!semel::http::without_space_before_colons(*repaired), "once is enough");
 }
 
 }  // namespace

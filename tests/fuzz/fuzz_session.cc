@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Which answers have no body is not for this check to know, nor what an echo of an invitation is.
   if (input.find("HEAD") != std::string_view::npos || input.find("100 Continue") != std::string_view::npos) return 0;
   const auto taken = semel::fuzz::taken_in(whole);
-  core::check(semel::fuzz::taken_in(bytes) == taken, "it does not matter in which pieces requests come");
-  core::check(semel::fuzz::taken_in(pieces) == taken, "whatever their size");
+  check(semel::fuzz::taken_in(bytes) == taken, "it does not matter in which pieces requests come");
+  check(semel::fuzz::taken_in(pieces) == taken, "whatever their size");
   return 0;
 }

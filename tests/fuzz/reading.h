@@ -59,7 +59,7 @@ inline constexpr std::uint32_t written_head_bytes = 2 * head_bytes;
 template <class Parser>
 Reading read(http::Head& head, std::string_view input, std::size_t step, std::uint32_t head_max = head_bytes) {
   Reading reading;
-  http::Parser parser(head, {.head_bytes = head_max});
+  Parser parser(head, {.head_bytes = head_max});
   std::string unread;
   const std::size_t all = input.size();
   while (!parser.done()) {
@@ -96,12 +96,12 @@ template <class Parser>
 Reading read_in_pieces(http::Head& head, std::string_view input, std::size_t step) {
   for (const std::size_t size : {std::size_t{1}, step}) {
     http::Head other;
-    const Reading pieces = read<http::Parser>(other, input, size);
+    const Reading pieces = read<Parser>(other, input, size);
     http::Head whole_head;
-    const Reading whole = read<http::Parser>(whole_head, input, input.size() + 1);
+    const Reading whole = read<Parser>(whole_head, input, input.size() + 1);
     core::check(pieces == whole, "it does not matter in which pieces a message comes");
   }
-  return read<http::Parser>(head, input, input.size() + 1);
+  return read<Parser>(head, input, input.size() + 1);
 }
 
 }  // namespace semel::fuzz

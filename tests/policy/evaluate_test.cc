@@ -96,7 +96,7 @@ TEST(Evaluate, NamesThePartThatCannotBeHad) {
       {"{query:q}",
        {.target = "/p?q=%4"},
        invalid,
-       "{query:q} has a percent sign without two hexadecimal digits behind it."},
+       "{query:q} has a percent sign without two hexadecimal digits after it."},
       {"{json:/a}", {.body = "not json"}, missing, "{json:/a} cannot be read: the body is not JSON."},
       {"{json:/a}", {.body = R"({"a":null})"}, missing, "{json:/a} is missing from the request."},
       {"{json:/a}", {.body = R"({"a":{}})"}, missing, "{json:/a} is missing from the request."},
@@ -104,11 +104,11 @@ TEST(Evaluate, NamesThePartThatCannotBeHad) {
       {"{json:/a}",
        {.body = R"({"a":1,"a":1})"},
        invalid,
-       "{json:/a} is ambiguous: a name on its way occurs twice in one object."},
+       "{json:/a} is ambiguous: a name on its path occurs twice in one object."},
       {"{json:/a?}",
        {.body = R"({"a":1,"a":1})"},
        invalid,
-       "{json:/a?} is ambiguous: a name on its way occurs twice in one object."}};
+       "{json:/a?} is ambiguous: a name on its path occurs twice in one object."}};
   for (const Case& each : cases) {
     Sent sent = each.sent;
     const auto got = evaluate(expression(each.expression), sent.view());

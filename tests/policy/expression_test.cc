@@ -76,7 +76,7 @@ TEST(Expression, NamesEachMistakeAtItsColumn) {
       {"{header:?}", 1, "{header} needs a name: {header:NAME}", ""},
       {"{json:}", 1, "{json} needs a name: {json:/pointer}", ""},
       {"{path:x}", 5, "{path} takes no name", "{path}"},
-      {"{ip?}", 3, "{ip} is always there", "{ip}"},
+      {"{ip?}", 3, "{ip} is always present", "{ip}"},
       {"{header:A B}", 8, "\"A B\" is not the name of a header", ""},
       {"{cookie:a=b}", 8, "\"a=b\" is not the name of a cookie", ""},
       {"{client_cert:serial}", 13, "of a certificate only the subject is known: {client_cert:subject}",

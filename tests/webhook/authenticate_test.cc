@@ -13,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include "webhook/deliveries.h"
-#include "webhook/fetched_keys.h"
 
 namespace semel::webhook {
 namespace {

@@ -109,7 +109,7 @@ TEST(ProviderFiles, NameMistakesInSignatures) {
   const std::string at = "acme.toml:";
   const std::string fine = "from = '{header:S}'\nsigns = '{body}'\n";
   const std::vector<Case> cases{
-      {"signs = '{body}'", {at + "3:1: error: signature needs `from`: where the signature stands"}},
+      {"signs = '{body}'", {at + "3:1: error: signature needs `from`: where to find the signature"}},
       {"from = '{header:S}'", {at + "3:1: error: signature needs `signs`: the bytes that are signed"}},
       {"from = 'S'\nsigns = '{body}'", {at + "4:8: error: from is one part, such as {header:X-Signature}"}},
       {"from = '{hedder:S}'\nsigns = '{body}'",
@@ -121,11 +121,11 @@ TEST(ProviderFiles, NameMistakesInSignatures) {
              "\"aws-sns\", \"jwt\", \"plaid\""}},
       {fine + "separator = ', '",
        {at + "6:13: error: separator is one character, or \"\" where there is one signature"}},
-      {fine + "item = 'v1='", {at + "6:8: error: item shows with {} where the signature stands, such as \"v1={}\""}},
+      {fine + "item = 'v1='", {at + "6:8: error: item shows with {} where to find the signature, such as \"v1={}\""}},
       {fine + "item = '{}{}'", {at + "6:8: error: item has one {}, and {key_id} only at its beginning"}},
       {"from = '{header:S}'\nsigns = '{timestamp}{body}'",
-       {at + "5:9: error: signs has {timestamp}, so `timestamp` must say where that stands"}},
-      {fine + "tolerance = '5m'", {at + "6:13: error: tolerance needs `timestamp`: where the time stands"}},
+       {at + "5:9: error: signs has {timestamp}, so `timestamp` must say where to find it"}},
+      {fine + "tolerance = '5m'", {at + "6:13: error: tolerance needs `timestamp`: where to find the time"}},
       {fine + "timestamp = '{item:t=}'",
        {at + "6:13: error: {item:} needs a `separator`: without one there are no items"}},
       {fine + "algorithm = 'token'", {at + "5:9: error: nothing is signed with this algorithm"}},
@@ -142,8 +142,9 @@ TEST(ProviderFiles, NameMistakesInEvents) {
   const std::vector<Case> cases{
       {"", {at + "4:1: error: event needs `id`"}},
       {"id = []", {at + "5:6: error: id is an empty list"}},
-      {"id = 'constant'", {at + "5:6: error: id names nothing that must be there, so all events would be one"}},
-      {"id = '{header:Id?}'", {at + "5:6: error: id names nothing that must be there, so all events would be one"}},
+      {"id = 'constant'", {at + "5:6: error: id names no part that must be present, so all events would count as one"}},
+      {"id = '{header:Id?}'",
+       {at + "5:6: error: id names no part that must be present, so all events would count as one"}},
       {"id = '{sha256:json}'",
        {at + "5:15: error: id: only the body is hashed: {sha256:body} (did you mean \"{sha256:body}\"?)"}},
       {"id = '{json:/a}'\nitems = 'a'", {at + "6:9: error: items: \"a\" is not a JSON pointer (RFC 6901)"}},
@@ -160,11 +161,12 @@ TEST(ProviderFiles, NameMistakesInHandshakes) {
   const std::string at = "acme.toml:";
   const std::vector<Case> cases{
       {"method = 'GET'\ntext = '{token}'",
-       {at + "8:1: error: the answer has {token} or {hmac}, so `token` must say where it stands"}},
+       {at + "8:1: error: the answer has {token} or {hmac}, so `token` must say where to find it"}},
       {"method = 'GET'\ntoken = '{query:a}'\ntext = '{hmac}'",
        {at + "8:1: error: the answer has {hmac}, so `hmac` must say which: \"sha256\" or \"sha1\""}},
       {"text = 'x'", {at + "8:1: error: without `when` every POST would be taken for this handshake"}},
-      {"method = 'GET'\nis = 'x'", {at + "10:6: error: `is` is what `when` must be, and there is no `when`"}},
+      {"method = 'GET'\nis = 'x'",
+       {at + "10:6: error: `is` is the value that `when` must have, but there is no `when`"}},
       {"method = 'GET'\ntext = 'a'\njson = { a = 'b' }", {at + "10:8: error: an answer is either `text` or `json`"}},
       {"method = 'GET'\nfields = { 'a b' = 'c' }", {at + "10:12: error: \"a b\" is not the name of a header"}},
   };
@@ -179,7 +181,7 @@ TEST(ProviderFiles, WarnOfUnstableKeys) {
       "signs = '{timestamp}.{body}'\n[event]\n";
   const auto warning = [](std::string_view place, std::string_view part) {
     return "acme.toml:" + std::string(place) + ": warning: id has " + std::string(part) +
-           ", which is another one for each attempt: every retry would look new";
+           ", which changes with each attempt: every retry would look new";
   };
   EXPECT_EQ(issues(signature_in_id + "id = '{header:stripe-signature}'", reading::Severity::warning),
             (Lines{warning("8:6", "{header:stripe-signature}")}));

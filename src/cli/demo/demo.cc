@@ -112,12 +112,10 @@ int with_semel(const DemoOptions& options, PaymentsApi& api) {
   std::uint64_t requests = 0;
   bool started = false;
   ServeHooks hooks;
-  hooks.started = [&](const gateway::Gateway& gateway) {
+  hooks.started = [&](const Ports& ports) {
     started = true;
-    print(demo_text({.program = program_path(),
-                     .port = gateway.port(),
-                     .admin_port = gateway.admin_port(),
-                     .api_port = api.port()}));
+    print(demo_text(
+        {.program = program_path(), .port = ports.gateway, .admin_port = ports.admin, .api_port = api.port()}));
   };
   hooks.ended = [&](gateway::Gateway& gateway) { requests = requests_of(gateway); };
   const int status = run_gateway(config, hooks);

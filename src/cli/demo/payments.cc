@@ -1,10 +1,9 @@
-// See demo_payments.h. Everything is in memory and bounded; all of it runs on one thread, so nothing is locked.
+// See payments.h. Everything is in memory and bounded; all of it runs on one thread, so nothing is locked.
 #include "cli/demo/payments.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,8 +13,8 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-#include <fmt/format.h>
 
+#include "core/json/writer.h"
 #include "http/failure.h"
 #include "http/listener.h"
 #include "http/transaction.h"
@@ -36,6 +35,16 @@ constexpr std::size_t latest_max = 100;
 constexpr std::size_t failed_once_max = 10'000;
 constexpr std::uint64_t amount_max = 1'000'000;
 constexpr Millis slow{2'000};
+
+std::string error_body(std::string_view error) {
+  std::string body;
+  core::json::JsonWriter(body).begin_object().text("error", error).end_object();
+  return body;
+}
+
+std::string payment_id(std::uint64_t number) {
+  return "pay_" + std::to_string(number);
+}
 
 // A whole number from 1 to the most that the demo charges.
 std::optional<std::uint64_t> amount_of(std::string_view body) {
@@ -82,18 +91,16 @@ Task<void> PaymentsApi::answer(http::Transaction* client) {
   const std::string path(client->head().target().substr(0, client->head().target().find('?')));
   const std::string key(client->head().find("Idempotency-Key").value_or(""));
   http::Try<std::string> body = co_await client->read_whole_body(body_bytes_max);
-  Reply reply{.status = 404, .body = R"({"error":"there is nothing here"})"};
+  Reply reply{.status = 404, .body = error_body("there is nothing here")};
   if (!body) {
     client->close_after();
-    reply = {.status = 400, .body = R"({"error":"the body did not arrive whole, or is too large"})"};
+    reply = {.status = 400, .body = error_body("the body did not arrive whole, or is too large")};
   } else if (method == "POST") {
     reply = co_await post(path, key, *std::move(body));
   } else if (path == "/v1/payments") {
     reply = {.status = 200, .body = list()};
   } else if (path == "/effects") {
-    reply = {.status = 200,
-             .body = fmt::format(R"({{"effects":{},"amount":{},"requests":{}}})", totals_.payments, totals_.amount,
-                                 totals_.requests)};
+    reply = {.status = 200, .body = effects()};
   }
   reply.body += '\n';
   const auto fields = [](http::HeadWriter& out) { out.field("Content-Type", "application/json"); };
@@ -106,9 +113,9 @@ Task<PaymentsApi::Reply> PaymentsApi::post(std::string path, std::string key, st
   if (path == "/v1/slow") {
     co_await runtime::sleep(clock_, slow);
   } else if (path == "/v1/flaky") {
-    if (first_of(key)) co_return Reply{.status = 500, .body = R"({"error":"it failed before anything was charged"})"};
+    if (first_of(key)) co_return Reply{.status = 500, .body = error_body("it failed before anything was charged")};
   } else if (path != "/v1/payments") {
-    co_return Reply{.status = 404, .body = R"({"error":"there is nothing here"})"};
+    co_return Reply{.status = 404, .body = error_body("there is nothing here")};
   }
   co_return charge(body);
 }
@@ -116,13 +123,20 @@ Task<PaymentsApi::Reply> PaymentsApi::post(std::string path, std::string key, st
 PaymentsApi::Reply PaymentsApi::charge(std::string_view body) {
   const std::optional<std::uint64_t> amount = amount_of(body);
   if (!amount) {
-    return {.status = 400, .body = R"({"error":"send JSON with a whole number, for example {\"amount\":25}"})"};
+    return {.status = 400, .body = error_body(R"(send JSON with a whole number, for example {"amount":25})")};
   }
   const std::uint64_t number = ++totals_.payments;
   totals_.amount += *amount;
   latest_.push_back({.number = number, .amount = *amount});
   if (latest_.size() > latest_max) latest_.pop_front();
-  return {.status = 201, .body = fmt::format(R"({{"id":"pay_{}","amount":{},"status":"charged"}})", number, *amount)};
+  Reply reply{.status = 201, .body = {}};
+  core::json::JsonWriter(reply.body)
+      .begin_object()
+      .text("id", payment_id(number))
+      .number("amount", *amount)
+      .text("status", "charged")
+      .end_object();
+  return reply;
 }
 
 bool PaymentsApi::first_of(const std::string& key) {
@@ -131,12 +145,25 @@ bool PaymentsApi::first_of(const std::string& key) {
 }
 
 std::string PaymentsApi::list() const {
-  std::string text = fmt::format(R"({{"count":{},"total":{},"latest":[)", totals_.payments, totals_.amount);
+  std::string body;
+  core::json::JsonWriter json(body);
+  json.begin_object().number("count", totals_.payments).number("total", totals_.amount).name("latest").begin_array();
   for (const Payment& payment : latest_) {
-    fmt::format_to(std::back_inserter(text), R"({}{{"id":"pay_{}","amount":{}}})", text.ends_with('[') ? "" : ",",
-                   payment.number, payment.amount);
+    json.begin_object().text("id", payment_id(payment.number)).number("amount", payment.amount).end_object();
   }
-  return text + "]}";
+  json.end_array().end_object();
+  return body;
+}
+
+std::string PaymentsApi::effects() const {
+  std::string body;
+  core::json::JsonWriter(body)
+      .begin_object()
+      .number("effects", totals_.payments)
+      .number("amount", totals_.amount)
+      .number("requests", totals_.requests)
+      .end_object();
+  return body;
 }
 
 }  // namespace semel::cli

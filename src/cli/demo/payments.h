@@ -66,6 +66,7 @@ class PaymentsApi : public http::RequestHandler {
   Reply charge(std::string_view body);
   bool first_of(const std::string& key);
   [[nodiscard]] std::string list() const;
+  [[nodiscard]] std::string effects() const;
 
   Clock& clock_;
   http::Gate gate_;

@@ -23,7 +23,7 @@ Paste these into another terminal, one after the other.
 
 {3} '{{"amount":25}}'
 
-2. The same again: the client heard nothing and tries once more. Expect the
+2. Send it again, as a client that never got the answer would. Expect the
    same 201 with pay_1, marked Idempotent-Replayed: true. Nothing is charged.
 
 {3} '{{"amount":25}}'
@@ -68,7 +68,7 @@ Paste these into another terminal, one after the other.
 
 {1} '{{"amount":25}}'
 
-2. The same again: the client heard nothing and tries once more. Expect 201
+2. Send it again, as a client that never got the answer would. Expect 201
    and pay_2: the customer has paid twice.
 
 {1} '{{"amount":25}}'

@@ -73,7 +73,7 @@ class HammerRun {
   Task<void> whole() {
     const bool reachable = co_await client_->reachable();
     if (!reachable) {
-      trouble_ = fmt::format("nobody listens on {}", reading::endpoint_text(options_.target.authority));
+      trouble_ = fmt::format("nothing listens on {}", reading::endpoint_text(options_.target.authority));
       co_return;
     }
     Effects effects;
@@ -160,7 +160,8 @@ void add_hammer(CLI::App& app, Command& run) {
   command->add_option("--method", given->method, "Method")->capture_default_str();
   command->add_option("--body", given->body, "Body; {n} is the number of the key, {key} the key")
       ->capture_default_str();
-  command->add_option("--header", given->headers, "\"Name: value\", as often as needed")->allow_extra_args(false);
+  command->add_option("--header", given->headers, "\"Name: value\"; may be given several times")
+      ->allow_extra_args(false);
   command->add_option("--key-header", given->key_header, "Where the key goes")->capture_default_str();
   command->add_option("--replay-header", given->replay_header, "What marks a replay")->capture_default_str();
   command->add_option("--wrong-body", given->wrong_percent, "Percent of requests with another body: must get 422");
@@ -170,7 +171,7 @@ void add_hammer(CLI::App& app, Command& run) {
   command->add_option("--effects", given->effects, "URL of JSON with a number at \"effects\"; asked before and after");
   command->add_option("--patience", given->patience_seconds, "Seconds without any final answer before giving up")
       ->capture_default_str();
-  command->add_option("--time-limit", given->time_limit_seconds, "Seconds for all of it")->capture_default_str();
+  command->add_option("--time-limit", given->time_limit_seconds, "Seconds for the whole run")->capture_default_str();
   command->add_flag("--i-own-this-target", given->own_target, "Allow a target that is not on this machine");
   command->add_flag("--json", given->json, "Print the result as JSON");
   command->callback([given, &run] { run = [given] { return hammer(*given); }; });

@@ -36,7 +36,7 @@ Result<HammerTarget> read_target(const std::string& text, bool own_target) {
     return fail(Code::invalid, fmt::format("\"{}\": {}{}", text, fault.message,
                                            fault.suggestion.empty() ? "" : fmt::format(" ({})", fault.suggestion)));
   }
-  if (url->secure) return fail(Code::invalid, fmt::format("\"{}\": https:// is not there in this version", text));
+  if (url->secure) return fail(Code::invalid, fmt::format("\"{}\": https:// is not supported yet", text));
   if (!reading::is_loopback(url->authority) && !own_target) {
     return fail(Code::invalid,
                 fmt::format("{} is another machine. This is a load tool: it fires many requests at once, and doing "
@@ -60,7 +60,7 @@ Result<Field> read_header(std::string_view text) {
   const std::string_view name = text.substr(0, colon);
   for (const std::string_view ours : {"Content-Length", "Transfer-Encoding", "Connection", "Expect"}) {
     if (core::equal_ignoring_case(name, ours))
-      return fail(Code::invalid, fmt::format("--header: {} is set by itself", name));
+      return fail(Code::invalid, fmt::format("--header: {} is set automatically", name));
   }
   return Field{.name = std::string(name), .value = std::string(value)};
 }
@@ -79,13 +79,13 @@ bool sound(const HammerOptions& options) {
 // How many requests of how many keys, over how many connections.
 Result<void> read_numbers(const HammerArguments& arguments, HammerOptions& options) {
   if ((arguments.rate == 0) != (arguments.seconds == 0)) {
-    return fail(Code::invalid, "--rate and --seconds belong together: so many requests a second, for so long");
+    return fail(Code::invalid, "--rate and --seconds go together: requests a second, and for how long");
   }
   const bool paced = arguments.rate != 0;
   options.keys = paced ? 1 : arguments.keys;
   const std::uint64_t calls =
       paced ? std::uint64_t{arguments.rate} * arguments.seconds : std::uint64_t{arguments.duplicates};
-  if (options.keys == 0 || calls == 0) return fail(Code::invalid, "--keys and --duplicates are at least 1");
+  if (options.keys == 0 || calls == 0) return fail(Code::invalid, "--keys and --duplicates must be at least 1");
   if (options.keys * calls > calls_max) {
     return fail(Code::invalid,
                 fmt::format("{} requests are too many for one run; {} is the limit", options.keys * calls, calls_max));

@@ -14,7 +14,7 @@
 #include "cli/hammer/latencies.h"
 #include "cli/hammer/options.h"
 #include "cli/hammer/verdict.h"
-#include "core/json/string.h"
+#include "core/json/writer.h"
 
 namespace semel::cli {
 namespace {
@@ -111,11 +111,11 @@ std::string held_text(const HammerReport& report) {
   const auto lost = std::ranges::count_if(report.tally.keys(), [](const auto& key) { return key.first_runs == 0; });
   const auto errors = std::ranges::count_if(report.tally.keys(), [](const auto& key) { return key.status >= 400; });
   if (errors > 0) {
-    line(fmt::format("But {} of the keys were answered with an error, such as {}: kept, and given again each time",
+    line(fmt::format("But {} of the keys were answered with an error, such as {}: kept and replayed each time",
                      grouped(static_cast<std::uint64_t>(errors)),
                      std::ranges::max(report.tally.keys(), {}, &Tally::OfKey::status).status));
   } else if (lost > 0) {
-    line(fmt::format("The first answers of {} keys were not seen: they went down with their connections",
+    line(fmt::format("The first answers of {} keys were not seen: they were lost with their connections",
                      grouped(static_cast<std::uint64_t>(lost))));
   }
   return text;
@@ -133,16 +133,24 @@ std::string broken_text(const HammerReport& report) {
   return text;
 }
 
-// A list of strings in JSON.
-template <class List, class Text>
-std::string json_list(const List& list, const Text& to_json) {
-  std::string out = "[";
-  for (const auto& item : list) out.append(out.size() == 1 ? "" : ",").append(to_json(item));
-  return out + "]";
+void write_counts(core::json::JsonWriter& json, const Tally::Counts& counts) {
+  json.begin_object()
+      .number("sent", counts.sent())
+      .number("first_runs", counts.first_runs)
+      .number("replays", counts.replays)
+      .number("sent_again", counts.again)
+      .number("status_422", counts.reused)
+      .number("other_4xx", counts.refused)
+      .number("status_5xx", counts.failed)
+      .number("cut", counts.cut)
+      .number("lost", counts.lost)
+      .end_object();
 }
 
-std::string quoted(std::string_view text) {
-  return "\"" + core::json::json_spelling(text) + "\"";
+void write_broken(core::json::JsonWriter& json, const Broken& broken, const HammerReport& report) {
+  json.begin_object().text("promise", name(broken.promise)).text("what", broken.what).name("keys").begin_array();
+  for (const std::size_t key : broken.keys) json.text(report.key_text(key));
+  json.end_array().end_object();
 }
 
 }  // namespace
@@ -154,28 +162,35 @@ std::string report_text(const HammerReport& report) {
 
 std::string report_json(const HammerReport& report) {
   const HammerOptions& options = report.options;
-  const Tally::Counts& counts = report.tally.counts();
-  const auto key = [&](std::size_t number) { return quoted(report.key_text(number)); };
-  const auto broken = [&](const Broken& one) {
-    return fmt::format(R"({{"promise":"{}","what":{},"keys":{}}})", name(one.promise), quoted(one.what),
-                       json_list(one.keys, key));
-  };
-  std::string out =
-      fmt::format(R"({{"held":{},"end":"{}","url":{},"keys":{},"calls_per_key":{},"connections":{},)", report.held(),
-                  name(report.end), quoted(options.url), options.keys, options.calls, options.connections);
-  fmt::format_to(
-      std::back_inserter(out),
-      R"("seconds":{:.3f},"counts":{{"sent":{},"first_runs":{},"replays":{},"sent_again":{},"status_422":{},)"
-      R"("other_4xx":{},"status_5xx":{},"cut":{},"lost":{}}},)",
-      seconds(report.took), counts.sent(), counts.first_runs, counts.replays, counts.again, counts.reused,
-      counts.refused, counts.failed, counts.cut, counts.lost);
-  fmt::format_to(std::back_inserter(out), R"("latency_ms":{{"p50":{:.3f},"p90":{:.3f},"p99":{:.3f},"max":{:.3f}}},)",
-                 report.latency.p50, report.latency.p90, report.latency.p99, report.latency.max);
+  std::string out;
+  core::json::JsonWriter json(out);
+  json.begin_object()
+      .boolean("held", report.held())
+      .text("end", name(report.end))
+      .text("url", options.url)
+      .number("keys", options.keys)
+      .number("calls_per_key", options.calls)
+      .number("connections", options.connections)
+      .decimal("seconds", seconds(report.took), 3);
+  write_counts(json.name("counts"), report.tally.counts());
+  json.name("latency_ms")
+      .begin_object()
+      .decimal("p50", report.latency.p50, 3)
+      .decimal("p90", report.latency.p90, 3)
+      .decimal("p99", report.latency.p99, 3)
+      .decimal("max", report.latency.max, 3)
+      .end_object();
   if (report.effects) {
-    fmt::format_to(std::back_inserter(out), R"("effects":{{"before":{},"after":{}}},)", report.effects->before,
-                   report.effects->after);
+    json.name("effects")
+        .begin_object()
+        .number("before", report.effects->before)
+        .number("after", report.effects->after)
+        .end_object();
   }
-  return out + R"("broken":)" + json_list(report.broken, broken) + "}\n";
+  json.name("broken").begin_array();
+  for (const Broken& broken : report.broken) write_broken(json, broken, report);
+  json.end_array().end_object();
+  return out + "\n";
 }
 
 std::string progress_text(const Tally& tally) {

@@ -11,6 +11,9 @@
 
 #include <experimental/simd>  // IWYU pragma: keep
 
+#include "core/ascii.h"
+#include "core/eight_bytes.h"
+#include "core/encoding.h"
 #include "core/json/text.h"
 #include "core/utf8.h"
 
@@ -59,7 +62,6 @@ JsonStep put_plain_run(JsonStep at, const char* end) {
 // A character that may not stand for itself inside a JSON string.
 struct Escape {
   explicit Escape(char c) {
-    constexpr std::string_view digits = "0123456789abcdef";
     constexpr std::string_view short_of = "\"\\\b\t\n\f\r";
     constexpr std::string_view short_form = "\"\\btnfr";
     if (const std::size_t i = short_of.find(c); i != std::string_view::npos) {
@@ -67,7 +69,7 @@ struct Escape {
       size = 2;
     } else {
       const auto code = static_cast<unsigned char>(c);
-      bytes = {'\\', 'u', '0', '0', digits[code >> 4U], digits[code & 15U]};
+      bytes = {'\\', 'u', '0', '0', hex_digits[code >> 4U], hex_digits[code & 15U]};
       size = 6;
     }
   }
@@ -108,13 +110,8 @@ std::int32_t code_unit(const char* in, const char* end) {
   if (end - in < 4) return -1;
   std::int32_t unit = 0;
   for (int i = 0; i < 4; ++i) {
-    const char c = in[i];
-    std::int32_t digit = -1;
-    if (c >= '0' && c <= '9') digit = c - '0';
-    if (c >= 'a' && c <= 'f') digit = c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') digit = c - 'A' + 10;
-    if (digit < 0) return -1;
-    unit = unit * 16 + digit;
+    if (!is_hex_digit(in[i])) return -1;
+    unit = unit * 16 + static_cast<std::int32_t>(hex_value(in[i]));
   }
   return unit;
 }
@@ -169,15 +166,25 @@ JsonStep put_json_string(const char* in, const char* end, char* out) {
   return {};
 }
 
-std::string json_spelling(std::string_view text) {
-  std::string spelling;
+void append_json_spelling(std::string& out, std::string_view text) {
+  const bool plain =
+      !any_byte(text, [](EightBytes eight) { return eight.below(' ') | eight.equal_to('"') | eight.equal_to('\\'); });
+  if (plain) {
+    out.append(text);
+    return;
+  }
   for (const char c : text) {
     if (is_plain(c) || static_cast<unsigned char>(c) >= 0x80U) {
-      spelling.push_back(c);
+      out.push_back(c);
     } else {
-      spelling.append(Escape(c).text());
+      out.append(Escape(c).text());
     }
   }
+}
+
+std::string json_spelling(std::string_view text) {
+  std::string spelling;
+  append_json_spelling(spelling, text);
   return spelling;
 }
 

@@ -17,6 +17,7 @@ namespace semel::core::json {
 JsonStep put_json_string(const char* in, const char* end, char* out);
 
 // The canonical spelling of `text`, which is UTF-8, without quotes.
+void append_json_spelling(std::string& out, std::string_view text);
 std::string json_spelling(std::string_view text);
 
 }  // namespace semel::core::json

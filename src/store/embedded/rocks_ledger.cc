@@ -26,6 +26,7 @@
 #include <rocksdb/status.h>
 
 #include "core/codec.h"
+#include "core/encoding.h"
 #include "store/embedded/index_key.h"
 #include "store/embedded/ledger.h"
 #include "store/embedded/prepared_logs.h"
@@ -45,13 +46,7 @@ rocksdb::Slice slice(const Digest& id) {
 
 // Enough to find the record again, too little to be the key.
 std::string short_name(const Digest& id) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : std::span(id).first<6>()) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
-  return text;
+  return core::to_hex(std::span(id).first<6>());
 }
 
 }  // namespace

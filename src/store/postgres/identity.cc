@@ -108,8 +108,7 @@ StoredName proposal(const std::vector<core::AesKey>& keys) {
   if (keys.empty()) return {.name = plain_name, .wrapped = {}};
   const Newborn made = new_identity(keys);
   const Digest mark = core::mark_of(made.identity);
-  return {.name = core::to_hex({reinterpret_cast<const char*>(mark.data()), mark.size()}),
-          .wrapped = core::to_hex(made.wrapped)};
+  return {.name = core::to_hex(mark), .wrapped = core::to_hex(made.wrapped)};
 }
 
 // The identity in one database, wrapped by the first key when this returns.
@@ -121,7 +120,7 @@ Result<core::StoreIdentity> open_one(const Databases& databases, std::size_t whi
     Result<Known> known = open_identity(core::from_hex(entry->wrapped).value_or(""), keys, "the database");
     if (!known) return std::unexpected(std::move(known.error()));
     const Digest mark = core::mark_of(known->identity);
-    if (core::to_hex({reinterpret_cast<const char*>(mark.data()), mark.size()}) != entry->name) {
+    if (core::to_hex(mark) != entry->name) {
       return fail(Code::corrupt, "the row of semel.identity was altered; restore it from a backup of the database");
     }
     if (!known->rewrapped) return known->identity;

@@ -11,7 +11,6 @@
 #include <expected>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,10 +80,6 @@ enum ClaimColumn : std::uint8_t {
   expires_at,
   at
 };
-
-std::string hex_of(std::span<const std::uint8_t> bytes) {
-  return core::to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
 
 // A bigint, which holds our unsigned numbers bit by bit.
 std::int64_t number(const std::optional<std::string>& text) {
@@ -166,10 +161,10 @@ void TransactionClaim::claim() {
   }
   const std::string patience = std::to_string(std::max<std::int64_t>(1, policy_.wait_max.count()));
   const std::vector<std::string> parameters{patience,
-                                            hex_of(key_.id),
+                                            core::to_hex(key_.id),
                                             key_.space,
-                                            hex_of(key_.scope),
-                                            hex_of(fingerprint_.digest),
+                                            core::to_hex(key_.scope),
+                                            core::to_hex(fingerprint_.digest),
                                             std::to_string(terms.ttl.count()),
                                             terms.lapsed == Terms::Lapsed::taken_over ? "true" : "false"};
   for (int attempt = 1; attempt <= claim_tries; ++attempt) {
@@ -213,7 +208,7 @@ Result<Ran> TransactionClaim::complete(Response response) {
   record.fence = granted_.fence;
   record.response = std::make_shared<const Response>(std::move(response));
   const std::vector<std::string> parameters{
-      "1000", hex_of(key_.id), std::to_string(static_cast<std::int64_t>(granted_.fence.number)),
+      "1000", core::to_hex(key_.id), std::to_string(static_cast<std::int64_t>(granted_.fence.number)),
       std::to_string(static_cast<std::int64_t>(granted_.fence.owner)), core::to_hex(core::encode(record))};
   const SqlSession::Rows rows = session_.run(complete_text, parameters);
   if (!rows) return std::unexpected(store::postgres::refusal(rows.error().state, rows.error().message));

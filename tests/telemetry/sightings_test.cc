@@ -1,5 +1,5 @@
 // What observe mode remembers: which request came first, which again, and how much is remembered at most.
-#include "telemetry/observer.h"
+#include "telemetry/sightings.h"
 
 #include <atomic>
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace semel::telemetry {
 namespace {
 
-using Sight = Observer::Sight;
+using Sight = Sightings::Sight;
 
 constexpr std::uint64_t generation = 100'000;  // keys
 
@@ -30,43 +30,43 @@ constexpr Fingerprint one{{1}};
 constexpr Fingerprint two{{2}};
 
 // A key is new once; then it is the same request, or another one under the same key.
-TEST(ObserverTest, TellsTheFirstTheSameAndAnother) {
-  Observer observer;
-  EXPECT_EQ(observer.look(key_of(1), one), Sight::first);
-  EXPECT_EQ(observer.look(key_of(1), one), Sight::same);
-  EXPECT_EQ(observer.look(key_of(1), two), Sight::other);
-  EXPECT_EQ(observer.look(key_of(2), two), Sight::first);
+TEST(SightingsTest, TellsTheFirstTheSameAndAnother) {
+  Sightings sightings;
+  EXPECT_EQ(sightings.look(key_of(1), one), Sight::first);
+  EXPECT_EQ(sightings.look(key_of(1), one), Sight::same);
+  EXPECT_EQ(sightings.look(key_of(1), two), Sight::other);
+  EXPECT_EQ(sightings.look(key_of(2), two), Sight::first);
 }
 
 // The first request counts: one that was told apart does not take its place.
-TEST(ObserverTest, ComparesWithTheFirst) {
-  Observer observer;
-  EXPECT_EQ(observer.look(key_of(1), one), Sight::first);
-  EXPECT_EQ(observer.look(key_of(1), two), Sight::other);
-  EXPECT_EQ(observer.look(key_of(1), two), Sight::other);
-  EXPECT_EQ(observer.look(key_of(1), one), Sight::same);
+TEST(SightingsTest, ComparesWithTheFirst) {
+  Sightings sightings;
+  EXPECT_EQ(sightings.look(key_of(1), one), Sight::first);
+  EXPECT_EQ(sightings.look(key_of(1), two), Sight::other);
+  EXPECT_EQ(sightings.look(key_of(1), two), Sight::other);
+  EXPECT_EQ(sightings.look(key_of(1), one), Sight::same);
 }
 
 // The last hundred thousand keys are remembered for sure, and after two hundred thousand others a key is forgotten.
-TEST(ObserverTest, RemembersTheKeysOfLate) {
-  Observer observer;
+TEST(SightingsTest, RemembersTheKeysOfLate) {
+  Sightings sightings;
   for (std::uint64_t number = 0; number < generation; ++number) {
-    ASSERT_EQ(observer.look(key_of(number), one), Sight::first);
+    ASSERT_EQ(sightings.look(key_of(number), one), Sight::first);
   }
-  EXPECT_EQ(observer.look(key_of(0), one), Sight::same);
+  EXPECT_EQ(sightings.look(key_of(0), one), Sight::same);
   for (std::uint64_t number = generation; number < 2 * generation; ++number) {
-    ASSERT_EQ(observer.look(key_of(number), one), Sight::first);
+    ASSERT_EQ(sightings.look(key_of(number), one), Sight::first);
   }
-  EXPECT_EQ(observer.look(key_of(0), one), Sight::same);
-  EXPECT_EQ(observer.look(key_of(generation - 1), two), Sight::other);
-  EXPECT_EQ(observer.look(key_of(2 * generation), one), Sight::first);
-  EXPECT_EQ(observer.look(key_of(0), one), Sight::first);
-  EXPECT_EQ(observer.look(key_of(generation), one), Sight::same);
+  EXPECT_EQ(sightings.look(key_of(0), one), Sight::same);
+  EXPECT_EQ(sightings.look(key_of(generation - 1), two), Sight::other);
+  EXPECT_EQ(sightings.look(key_of(2 * generation), one), Sight::first);
+  EXPECT_EQ(sightings.look(key_of(0), one), Sight::first);
+  EXPECT_EQ(sightings.look(key_of(generation), one), Sight::same);
 }
 
 // Of threads that see one key at the same time, one is told that it is the first.
-TEST(ObserverTest, HasOneFirstAmongThreads) {
-  Observer observer;
+TEST(SightingsTest, HasOneFirstAmongThreads) {
+  Sightings sightings;
   std::atomic<int> firsts = 0;
   std::atomic<int> sames = 0;
   {
@@ -74,7 +74,7 @@ TEST(ObserverTest, HasOneFirstAmongThreads) {
     for (int thread = 0; thread < 4; ++thread) {
       threads.emplace_back([&] {
         for (std::uint64_t number = 0; number < 1'000; ++number) {
-          (observer.look(key_of(number), one) == Sight::first ? firsts : sames).fetch_add(1);
+          (sightings.look(key_of(number), one) == Sight::first ? firsts : sames).fetch_add(1);
         }
       });
     }

@@ -1,4 +1,4 @@
-#include "telemetry/observer.h"
+#include "telemetry/sightings.h"
 
 #include <mutex>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace semel::telemetry {
 
-Observer::Sight Observer::look(const Key& key, const Fingerprint& fingerprint) {
+Sightings::Sight Sightings::look(const Key& key, const Fingerprint& fingerprint) {
   const std::scoped_lock lock(mutex_);
   for (const auto* generation : {&young_, &old_}) {
     if (const auto seen = generation->find(key); seen != generation->end()) {

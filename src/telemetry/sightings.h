@@ -1,4 +1,4 @@
-// What mode = "observe" remembers: the keys of late, in memory only, to count what would have happened to them.
+// The keys that mode = "observe" has seen of late, in memory only, to count what would have happened to them.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace semel::telemetry {
 
-class Observer {
+// Shared by all threads.
+class Sightings {
  public:
   enum class Sight : std::uint8_t { first, same, other };
 
@@ -22,7 +23,7 @@ class Observer {
   static constexpr std::size_t generation_keys_max = 100'000;
 
   std::mutex mutex_;
-  // Two generations: when the young one is full it becomes the old one, and what was old is forgotten.
+  // Two generations: when the young one is full it becomes the old one, and the old one is forgotten.
   std::unordered_map<Key, Fingerprint> young_;
   std::unordered_map<Key, Fingerprint> old_;
 };

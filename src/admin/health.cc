@@ -1,0 +1,70 @@
+// /healthz says that the process answers. /readyz says that a request would get through: a key can be written to the
+// store and every upstream can be reached. /metrics is for Prometheus.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "admin/answers.h"
+#include "admin/handlers.h"
+#include "admin/sources.h"
+#include "core/json/writer.h"
+#include "policy/request_view.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel::admin {
+namespace {
+
+// Writes a key of its own and frees it again.
+Task<std::string> store_trouble(Store* store) {
+  const Result<Key> key = make_key("semel-health", "", "readyz");
+  const Terms terms{.lease = Millis{1'000}, .ttl = Millis{60'000}, .lapsed = Terms::Lapsed::taken_over, .owner = 1};
+  const Fingerprint none{};
+  const Result<Claim> claim = co_await store->claim(*key, none, terms);
+  if (!claim) co_return claim.error().detail;
+  if (const auto* granted = std::get_if<Granted>(&*claim)) {
+    const Result<void> released = co_await store->release(*key, granted->fence);
+    if (!released) co_return released.error().detail;
+  }
+  co_return std::string();
+}
+
+}  // namespace
+
+Task<Response> health(const Sources* /*sources*/, policy::RequestView /*request*/) {
+  std::string body;
+  core::json::JsonWriter(body).begin_object().text("status", "alive").end_object();
+  co_return json_answer(200, std::move(body));
+}
+
+Task<Response> readiness(const Sources* sources, policy::RequestView /*request*/) {
+  std::string body;
+  core::json::JsonWriter json(body);
+  if (sources->draining()) {
+    json.begin_object().boolean("ready", false).boolean("draining", true).end_object();
+    co_return json_answer(503, std::move(body));
+  }
+  const std::string store = co_await store_trouble(&sources->store);
+  const std::string upstreams = co_await sources->upstream_trouble();
+  const bool ready = store.empty() && upstreams.empty();
+  json.begin_object()
+      .boolean("ready", ready)
+      .bytes("store", store.empty() ? "writable" : store)
+      .bytes("upstreams", upstreams.empty() ? "reachable" : upstreams)
+      .end_object();
+  co_return json_answer(ready ? 200 : 503, std::move(body));
+}
+
+Task<Response> metrics(const Sources* sources, policy::RequestView /*request*/) {
+  co_return Response{.status = 200,
+                     .fields = {{.name = "Content-Type", .value = "text/plain; version=0.0.4; charset=utf-8"}},
+                     .body = sources->metrics()};
+}
+
+}  // namespace semel::admin

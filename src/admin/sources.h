@@ -1,0 +1,27 @@
+// What the operators' pages are made from. The listener is started beside a gateway, and is handed only this much of
+// it.
+//
+// Everything is used on the listener's own thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "config/config.h"
+#include <semel/async.h>
+#include <semel/reopening.h>
+#include <semel/store.h>
+
+namespace semel::admin {
+
+struct Sources {
+  Store& store;
+  Reopening* reopening = nullptr;                                 // null if the store cannot
+  std::function<std::shared_ptr<const config::Config>()> config;  // the one in force
+  std::function<std::string()> metrics;                           // the text of /metrics
+  std::function<Task<std::string>()> upstream_trouble;            // why an upstream cannot be reached; empty if all can
+  std::function<bool()> draining;                                 // whether the gateway is on its way out
+};
+
+}  // namespace semel::admin

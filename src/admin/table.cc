@@ -1,0 +1,45 @@
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "admin/handlers.h"
+#include "admin/page.h"
+
+namespace semel::admin {
+namespace {
+
+constexpr std::array all{
+    Page{.path = "/healthz", .method = "GET", .access = Access::anyone, .handler = &health},
+    Page{.path = "/readyz", .method = "GET", .access = Access::anyone, .handler = &readiness},
+    Page{.path = "/metrics", .method = "GET", .access = Access::reader, .handler = &metrics},
+    Page{.path = "/v1/webhooks/reopen", .method = "POST", .access = Access::changer, .handler = &reopen},
+};
+
+bool is_for(const Page& page, std::string_view path) {
+  if (!page.path.ends_with("/*")) return path == page.path;
+  return path.starts_with(page.path.substr(0, page.path.size() - 1));
+}
+
+bool takes(const Page& page, std::string_view method) {
+  return method == page.method || (method == "HEAD" && page.method == "GET");
+}
+
+}  // namespace
+
+std::span<const Page> table() {
+  return all;
+}
+
+Found find(std::span<const Page> pages, std::string_view method, std::string_view path) {
+  Found found;
+  for (const Page& page : pages) {
+    if (!is_for(page, path)) continue;
+    if (takes(page, method)) return {.page = &page, .allowed = {}};
+    if (!found.allowed.empty()) found.allowed += ", ";
+    found.allowed += page.method == "GET" ? "GET, HEAD" : page.method;
+  }
+  return found;
+}
+
+}  // namespace semel::admin

@@ -1,0 +1,178 @@
+// The operators' listener through a real session: who is answered, what, and in which order that is decided.
+#include "admin/admin.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include "admin/sources.h"
+#include "config/config.h"
+#include "fuzz/conversation.h"
+#include "http/ticker.h"
+#include "policy/host.h"
+#include "reading/secret.h"
+#include "support/virtual_clock.h"
+#include <semel/store.h>
+#include <semel/stores.h>
+
+namespace semel::admin {
+namespace {
+
+// A listener with sources that a test sets.
+class Listener {
+ public:
+  Listener() {
+    config_->limits.body_bytes = 100;
+    config_->server.hosts = {*policy::parse_host_pattern("ops.example.com")};
+  }
+
+  void set_token(std::string token) { config_->admin.token = reading::Secret(std::move(token)); }
+
+  fuzz::Answer ask(std::string_view method, std::string_view path, std::string_view fields = "",
+                   std::string_view body = "") {
+    Admin admin({.store = *store_,
+                 .reopening = nullptr,
+                 .config = [this] { return config_; },
+                 .metrics = [] { return "semel_build_info 1\n"; },
+                 .upstream_trouble = [this] { return trouble_of(upstream_trouble); },
+                 .draining = [this] { return draining; }},
+                exposure);
+    fuzz::Conversation conversation(context_, ticker_, admin, {.head = {.head_bytes = 4096}});
+    std::string request = std::string(method) + " " + std::string(path) + " HTTP/1.1\r\n" + std::string(fields);
+    if (method != "GET") request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    request += "\r\n" + std::string(body);
+    const std::vector<fuzz::Answer> answers = fuzz::answers_in(conversation.run(request, request.size()));
+    return answers.size() == 1 ? answers.front() : fuzz::Answer{};
+  }
+
+  std::string upstream_trouble;
+  bool draining = false;
+  Exposure exposure = Exposure::loopback;
+
+ private:
+  static Task<std::string> trouble_of(std::string text) { co_return text; }
+
+  boost::asio::io_context context_{1};
+  test::VirtualClock clock_;
+  http::Ticker ticker_{clock_, context_.get_executor()};
+  std::unique_ptr<Store> store_ = make_memory_store(clock_);
+  std::shared_ptr<config::Config> config_ = std::make_shared<config::Config>();
+};
+
+constexpr std::string_view here = "Host: localhost\r\n";
+constexpr std::string_view with_token = "Host: localhost\r\nAuthorization: Bearer sesame\r\n";
+
+std::string with_host(std::string_view host) {
+  return "Host: " + std::string(host) + "\r\n";
+}
+
+bool has_field(const fuzz::Answer& answer, std::string_view line) {
+  return answer.head.find(line) != std::string::npos;
+}
+
+// Goal: the pages that everybody may see, as tools know them.
+TEST(Admin, AnswersWithItsPages) {
+  Listener listener;
+  const fuzz::Answer health = listener.ask("GET", "/healthz", here);
+  EXPECT_EQ(health.status, 200);
+  EXPECT_EQ(health.body, R"({"status":"alive"})");
+  EXPECT_EQ(health.type, "application/json");
+  EXPECT_TRUE(has_field(health, "Cache-Control:no-store\n")) << health.head;
+  const fuzz::Answer metrics = listener.ask("GET", "/metrics?a=b", here);
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_EQ(metrics.body, "semel_build_info 1\n");
+  EXPECT_EQ(metrics.type, "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(listener.ask("GET", "/nothing", here).body, R"({"error":"no such page"})");
+}
+
+// Goal: ready means that a key can be written and every upstream is reached; a gateway that drains says so at once.
+TEST(Admin, SaysWhetherItIsReady) {
+  Listener listener;
+  const fuzz::Answer ready = listener.ask("GET", "/readyz", here);
+  EXPECT_EQ(ready.status, 200);
+  EXPECT_EQ(ready.body, R"({"ready":true,"store":"writable","upstreams":"reachable"})");
+  listener.upstream_trouble = "app cannot be reached: \"\xff";
+  const fuzz::Answer down = listener.ask("GET", "/readyz", here);
+  EXPECT_EQ(down.status, 503);
+  EXPECT_EQ(down.body, R"({"ready":false,"store":"writable","upstreams":"app cannot be reached: \"\u00ff"})");
+  listener.draining = true;
+  const fuzz::Answer leaving = listener.ask("GET", "/readyz", here);
+  EXPECT_EQ(leaving.status, 503);
+  EXPECT_EQ(leaving.body, R"({"ready":false,"draining":true})");
+}
+
+// Goal: with a token in the configuration, everything but health asks for it, also pages that do not exist.
+TEST(Admin, AsksForTheToken) {
+  Listener listener;
+  listener.set_token("sesame");
+  for (const std::string_view path : {"/healthz", "/readyz"}) EXPECT_EQ(listener.ask("GET", path, here).status, 200);
+  for (const std::string_view path : {"/metrics", "/nothing", "/v1/webhooks/reopen"}) {
+    const fuzz::Answer answer = listener.ask("GET", path, here);
+    EXPECT_EQ(answer.status, 401) << path;
+    EXPECT_EQ(answer.body, R"({"error":"send Authorization: Bearer TOKEN"})");
+  }
+  EXPECT_EQ(listener.ask("GET", "/metrics", with_token).status, 200);
+  EXPECT_EQ(listener.ask("GET", "/nothing", with_token).status, 404);
+  for (const std::string_view wrong : {"Bearer sesam", "Bearer sesame2", "Bearer ", "sesame", "bearer sesame"}) {
+    const std::string fields = std::string(here) + "Authorization: " + std::string(wrong) + "\r\n";
+    EXPECT_EQ(listener.ask("GET", "/metrics", fields).status, 401) << wrong;
+  }
+}
+
+// Goal: what changes keys needs a token in the configuration, and then in the request; only then is a body read.
+TEST(Admin, ChangesNothingWithoutTheToken) {
+  Listener listener;
+  EXPECT_EQ(listener.ask("POST", "/v1/webhooks/reopen", with_token).status, 403);
+  listener.set_token("sesame");
+  EXPECT_EQ(listener.ask("POST", "/v1/webhooks/reopen", here, std::string(200, 'x')).status, 401);
+  const fuzz::Answer large = listener.ask("POST", "/v1/webhooks/reopen", with_token, std::string(200, 'x'));
+  EXPECT_EQ(large.status, 400);
+  EXPECT_EQ(large.body, R"({"error":"the body cannot be read"})");
+  EXPECT_TRUE(large.closes);
+  const fuzz::Answer unknown = listener.ask("POST", "/v1/webhooks/reopen?path=/x", with_token, "{}");
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_EQ(unknown.body, R"({"error":"no webhook at ?path=, or the event in the body has no id"})");
+}
+
+// Goal: a method that a page does not take is refused with those that it does, whether there is a token or not.
+TEST(Admin, RefusesOtherMethods) {
+  Listener listener;
+  listener.set_token("sesame");
+  const std::vector<std::pair<std::string_view, std::string_view>> cases{
+      {"/metrics", "GET, HEAD"}, {"/healthz", "GET, HEAD"}, {"/nothing", "GET, HEAD"}};
+  for (const auto& [path, allowed] : cases) {
+    const fuzz::Answer answer = listener.ask("POST", path, here);
+    EXPECT_EQ(answer.status, 405) << path;
+    EXPECT_EQ(answer.body, R"({"error":"only GET here"})");
+    EXPECT_TRUE(has_field(answer, "Allow:" + std::string(allowed) + "\n")) << answer.head;
+  }
+  const fuzz::Answer reopen = listener.ask("DELETE", "/v1/webhooks/reopen", here);
+  EXPECT_EQ(reopen.status, 405);
+  EXPECT_EQ(reopen.body, R"({"error":"only POST here"})");
+  EXPECT_TRUE(has_field(reopen, "Allow:POST\n")) << reopen.head;
+  EXPECT_EQ(listener.ask("GET", "/v1/webhooks/reopen", with_token).status, 404);
+}
+
+// Goal: a page in a browser that calls the loopback by a name of its own gets nothing, before all else.
+TEST(Admin, AnswersToItsOwnNamesOnly) {
+  Listener listener;
+  for (const std::string_view host : {"127.0.0.1:9080", "localhost", "[::1]:9080", "ops.example.com"}) {
+    EXPECT_EQ(listener.ask("GET", "/healthz", with_host(host)).status, 200) << host;
+  }
+  for (const std::string_view path : {"/healthz", "/readyz", "/metrics", "/nothing"}) {
+    const fuzz::Answer answer = listener.ask("GET", path, with_host("evil.example"));
+    EXPECT_EQ(answer.status, 421) << path;
+    EXPECT_EQ(answer.body, R"({"error":"not a name of this listener; add it to server.hosts"})");
+    EXPECT_EQ(listener.ask("POST", path, with_host("evil.example")).status, 421) << path;
+  }
+  listener.exposure = Exposure::network;
+  EXPECT_EQ(listener.ask("GET", "/healthz", with_host("evil.example")).status, 200);
+}
+
+}  // namespace
+}  // namespace semel::admin

@@ -1,0 +1,74 @@
+// Which row of a table answers a request, and what is said when none does.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "admin/page.h"
+
+namespace semel::admin {
+namespace {
+
+Task<Response> nothing(const Sources* /*sources*/, policy::RequestView /*request*/) {
+  co_return Response{};
+}
+
+constexpr std::array pages{
+    Page{.path = "/a", .method = "GET", .access = Access::anyone, .handler = &nothing},
+    Page{.path = "/a", .method = "POST", .access = Access::changer, .handler = &nothing},
+    Page{.path = "/a/b", .method = "DELETE", .access = Access::changer, .handler = &nothing},
+    Page{.path = "/files/*", .method = "GET", .access = Access::reader, .handler = &nothing},
+};
+
+std::ptrdiff_t row(std::string_view method, std::string_view path) {
+  const Found found = find(pages, method, path);
+  return found.page == nullptr ? -1 : found.page - pages.data();
+}
+
+// Goal: a row answers its own path and method; HEAD is GET without a body.
+TEST(AdminTable, FindsTheRowOfAPathAndAMethod) {
+  EXPECT_EQ(row("GET", "/a"), 0);
+  EXPECT_EQ(row("HEAD", "/a"), 0);
+  EXPECT_EQ(row("POST", "/a"), 1);
+  EXPECT_EQ(row("DELETE", "/a/b"), 2);
+  for (const std::string_view path : {"/", "", "/A", "/a/", "//a", "/ab", "/a/c"})
+    EXPECT_EQ(row("GET", path), -1) << path;
+  EXPECT_EQ(row("HEAD", "/a/b"), -1);
+  EXPECT_EQ(row("get", "/a"), -1);
+}
+
+// Goal: a row for everything below a path is not for the path itself.
+TEST(AdminTable, FindsWhatIsBelowAPath) {
+  EXPECT_EQ(row("GET", "/files/"), 3);
+  EXPECT_EQ(row("GET", "/files/app/page.js"), 3);
+  EXPECT_EQ(row("GET", "/files"), -1);
+  EXPECT_EQ(row("GET", "/filesystem"), -1);
+}
+
+// Goal: for a method that no row takes, all methods that rows of the path do take.
+TEST(AdminTable, TellsWhichMethodsAreAllowed) {
+  EXPECT_EQ(find(pages, "PUT", "/a").allowed, "GET, HEAD, POST");
+  EXPECT_EQ(find(pages, "GET", "/a/b").allowed, "DELETE");
+  EXPECT_EQ(find(pages, "POST", "/files/x").allowed, "GET, HEAD");
+  EXPECT_EQ(find(pages, "POST", "/nothing").allowed, "");
+  EXPECT_EQ(find(pages, "GET", "/a").allowed, "");
+}
+
+// Goal: a request is for one row at most, so the order of the rows means nothing.
+TEST(AdminTable, HasEachRowOnce) {
+  for (const Page& page : table()) {
+    EXPECT_EQ(find(table(), page.method, page.path).page, &page) << page.method << " " << page.path;
+  }
+}
+
+// Goal: nothing that changes anything is open to requests without a token.
+TEST(AdminTable, GuardsWhatChanges) {
+  for (const Page& page : table()) {
+    if (page.method != "GET") EXPECT_EQ(page.access, Access::changer) << page.path;
+  }
+}
+
+}  // namespace
+}  // namespace semel::admin
