@@ -218,6 +218,10 @@ class Demo(Program):
     def address(self):
         return (HOST, int(self.url.rpartition(":")[2]))
 
+    def close(self):
+        self.stop()  # in good order, so that it takes its data with it
+        super().close()
+
     def end(self, number=SIGINT):
         """What it printed on the way out, and its exit status."""
         code = self.stop(self.PATIENCE_S, number)
