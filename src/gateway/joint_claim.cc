@@ -1,3 +1,4 @@
+// Claims inside claims: each event is held while the rest are claimed, and all end as the innermost action ends.
 #include "gateway/joint_claim.h"
 
 #include <algorithm>

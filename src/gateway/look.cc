@@ -1,3 +1,4 @@
+// Which way a request goes, found out from its head first and from its body only where that is needed.
 #include "gateway/look.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// Requests that go up without a key. What is promised of them is what a plain proxy promises.
 #include "gateway/passage.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// The judgement of an answer, without I/O: who hears what, now and later.
 #include "gateway/tell.h"
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Reading the body of an HTTP/1 request: in pieces or whole, within its deadline and its limit.
 #include "http/http1_body.h"
 
 #include <algorithm>

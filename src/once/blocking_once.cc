@@ -32,10 +32,10 @@ namespace {
 
 namespace asio = boost::asio;
 
-using Job = std::move_only_function<Outcome()>;
+using Errand = std::move_only_function<Outcome()>;
 
 // An exception may come after an effect, so it says as much as no answer.
-Outcome guarded(Job& job) {
+Outcome guarded(Errand& job) {
   try {
     return job();
   } catch (...) {
@@ -54,7 +54,7 @@ class Handover {
   explicit Handover(Executor loop) : loop_(std::move(loop)) {}
 
   // On the loop: asks the caller to do `job`, and has its outcome when this ends.
-  Task<Outcome> ask(Job job) {
+  Task<Outcome> ask(Errand job) {
     auto suspend = [this, &job](auto handler) {
       const std::scoped_lock lock(mutex_);
       resume_ = std::move(handler);
@@ -79,7 +79,7 @@ class Handover {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return job_ || answer_; });
       if (answer_) return *std::move(answer_);
-      Job job = std::exchange(job_, nullptr);
+      Errand job = std::exchange(job_, nullptr);
       auto resume = std::exchange(resume_, nullptr);
       lock.unlock();
       outcome_ = guarded(job);
@@ -91,7 +91,7 @@ class Handover {
   const Executor loop_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Job job_;
+  Errand job_;
   std::move_only_function<void()> resume_;
   Outcome outcome_;
   std::optional<Answer> answer_;

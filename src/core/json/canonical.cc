@@ -177,7 +177,7 @@ class Canonicaliser {
     return true;
   }
 
-  // Every token, and what stands between two, is written in this room: see json_text.h.
+  // Every token, and what stands between two, is written in this room: see text.h.
   void check_room() const {
     check(json_room_for(static_cast<std::size_t>(end_ - in_)) <= static_cast<std::size_t>(out_end_ - out_),
           "canonical JSON stays within its bound");
