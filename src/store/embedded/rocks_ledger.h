@@ -20,17 +20,14 @@
 #include <string_view>
 #include <vector>
 
-#include <rocksdb/db.h>
-#include <rocksdb/env.h>
 #include <rocksdb/write_batch.h>
 
 #include "core/crypto.h"
 #include "core/identity.h"
 #include "store/embedded/disk_space.h"
-#include "store/embedded/expiry_filter.h"
-#include "store/embedded/identity_file.h"
+#include "store/embedded/expiry_index.h"
 #include "store/embedded/ledger.h"
-#include "store/embedded/prepared_logs.h"
+#include "store/embedded/rocks_engine.h"
 #include "store/embedded/store_clock.h"
 #include "store/embedded/wal_marker.h"
 #include <semel/clock.h>
@@ -50,7 +47,6 @@ class RocksLedger : public Ledger {
   // Errors as open_embedded_store(). `clock` must outlive the ledger. `keys`: see settle_identity().
   static Result<std::unique_ptr<RocksLedger>> open(const Clock& clock, EmbeddedOptions options,
                                                    const std::vector<core::AesKey>& keys = {});
-  ~RocksLedger() override;
   RocksLedger(const RocksLedger&) = delete;
   RocksLedger& operator=(const RocksLedger&) = delete;
 
@@ -60,36 +56,26 @@ class RocksLedger : public Ledger {
   Result<std::vector<Expiry>> expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) override;
 
   [[nodiscard]] const StoreClock& clock() const { return clock_; }
-  // By which whoever uses the ledger is to name keys.
+  // By which keys are to be named before they are looked up here. None: they keep their names.
   [[nodiscard]] const std::optional<core::StoreIdentity>& identity() const { return identity_; }
 
  private:
-  RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker marker);
-  Result<void> open_engine();
-  Result<void> bind_identity(Age age);
+  RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker marker, std::unique_ptr<RocksEngine> engine);
   Result<void> start_clock();
-  void add(const Change& change);
   [[nodiscard]] Mark durable_mark(Time now) const;
   Result<void> stop(const std::string& reason);
 
   EmbeddedOptions options_;
   WalMarker marker_;
   std::optional<core::StoreIdentity> identity_;
-  DiskSpace space_;
-  ExpiryFilter filter_;  // used by the engine's threads
-  std::shared_ptr<PreparedLogs> logs_;
-  std::unique_ptr<rocksdb::Env> env_;
-  std::unique_ptr<rocksdb::DB> db_;
-  rocksdb::ColumnFamilyHandle* records_ = nullptr;
-  rocksdb::ColumnFamilyHandle* index_ = nullptr;
+  std::unique_ptr<RocksEngine> engine_;
   StoreClock clock_;
 
   // Of the committer's thread.
+  DiskSpace space_;
+  ExpiryIndex index_;
   rocksdb::WriteBatch batch_;
-  std::vector<Expiry> entries_;      // of the index, that the batch adds
-  Time marked_at_;                   // the time mark on disk
-  Time index_begins_ = Time::min();  // no entry is earlier: in front of it lies only what sweeping deleted
-  bool admitted_ = false;            // there was room, asked since the last commit
+  Time marked_at_;  // the time mark on disk
 
   std::string stop_reason_;  // written once, before stopped_
   std::atomic<bool> stopped_{false};
