@@ -54,6 +54,7 @@ TEST(JsonWriter, EscapesTextAndBytes) {
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xc3\xa9\"");
   EXPECT_EQ(written([&](JsonWriter& json) { json.bytes(odd); }),
             R"("\"\\/\u0008\u000c\u000a\u000d\u0009\u0001\u001f\u007f\u00c3\u00a9")");
+  EXPECT_EQ(written([&](JsonWriter& json) { json.bytes("nothing odd ~ here"); }), R"("nothing odd ~ here")");
   const std::vector<std::uint8_t> digest{0x00, 0x9f, 0xa0, 0xff};
   EXPECT_EQ(written([&](JsonWriter& json) { json.hex(digest); }), R"("009fa0ff")");
 }
