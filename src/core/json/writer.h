@@ -3,8 +3,8 @@
 //   JsonWriter json(out);
 //   json.begin_object().text("type", type).number("status", 409).boolean("held", false).end_object();
 //
-// Commas and quotes are the writer's; that every object and array is ended, and that members have names, is the
-// caller's. No white space is written, and nothing is allocated but room in the string.
+// The writer sees to commas and quotes. The caller sees to it that every object and array is ended, and that members
+// have names. No white space is written, and nothing is allocated but room in the string.
 #pragma once
 
 #include <concepts>
@@ -29,7 +29,7 @@ class JsonWriter {
   JsonWriter& end_array() { return close(']'); }
   JsonWriter& name(std::string_view name);  // of the member whose value comes next; UTF-8
 
-  // A string of UTF-8. What must be escaped is; all else is written as it is.
+  // A string of UTF-8. Only what must be escaped is escaped.
   JsonWriter& text(std::string_view value);
   // A string of any bytes, for what others sent: those that are not printable ASCII are written as \u00xx.
   JsonWriter& bytes(std::string_view value);
