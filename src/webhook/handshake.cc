@@ -26,7 +26,7 @@
 namespace semel::webhook {
 namespace {
 
-// What the parts of an answer stand for.
+// The values for the parts of an answer.
 struct Words {
   std::string token;
   std::string hmac;
