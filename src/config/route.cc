@@ -1,4 +1,4 @@
-// [[route]]: its keys one by one. The rules between them are in config_route_rules.cc.
+// [[route]]: its keys one by one. The rules between them are in route_rules.cc.
 #include <algorithm>
 #include <array>
 #include <expected>
