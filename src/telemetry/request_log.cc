@@ -83,7 +83,7 @@ void RequestLog::add(const LogEntry& entry) {
 }
 
 void RequestLog::flush() {
-  sink_.write(lines_);  // also nothing: there may be a backlog
+  sink_.write(lines_);  // even if empty: there may be a backlog
   lines_.clear();
 }
 
