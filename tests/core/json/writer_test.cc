@@ -143,7 +143,7 @@ boost_json::object any_object(JsonWriter& json, int depth) {
   for (int size = *rc::gen::inRange(0, 5); size > 0; --size) {
     const std::string name = any_utf8();
     if (read.contains(name)) continue;
-    json.name(name);
+    json.escaped_name(name);
     read.emplace(name, any_document(json, depth + 1));
   }
   json.end_object();
