@@ -29,7 +29,7 @@ bool is_read(std::string_view method) {
   return method == "GET" || method == "HEAD";
 }
 
-// The first line of a field, or nothing.
+// The first line of a field; empty if there is none.
 std::string_view field_of(const policy::RequestView& request, std::string_view name) {
   const auto lines = policy::lines_of(request.fields, name);
   return lines.empty() ? std::string_view() : lines.front();

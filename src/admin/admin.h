@@ -2,8 +2,8 @@
 // answered is in the table of pages (page.h).
 //
 // In this order: 421 if the listener is called by a name that is not its own, 405 for a method that no row of the path
-// takes, 403 or 401 without the token, 404, 400 if the body cannot be read; then the row's handler. A path that no row
-// names asks for the token too, so that nobody learns without it which pages there are.
+// takes, 403 or 401 without the token, 404, 400 if the body cannot be read; then the row's handler. The token is also
+// needed for a path without a row, so that only its holders learn which pages exist.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // POST /v1/webhooks/reopen?path=/webhooks/stripe: lets an event that was processed, or whose outcome is unknown, run
 // again when its provider next sends it.
 //
-// The event is named as its provider names it: the request is a delivery of it, or as much of one as has its id. It
-// needs no signature but the operator's token.
+// The event is named as its provider names it: the request is a delivery of it, or the part that has its id. It needs
+// no signature but the operator's token.
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,5 +1,4 @@
-// What the operators' pages are made from. The listener is started beside a gateway, and is handed only this much of
-// it.
+// What the operators' pages are made from. The listener is started beside a gateway, and gets only this much of it.
 //
 // Everything is used on the listener's own thread.
 #pragma once

@@ -1,4 +1,4 @@
-// A subcommand adds itself to the command line and leaves what to run.
+// A subcommand adds itself to the command line and sets what to run.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@ class App;
 
 namespace semel::cli {
 
-// Returns the exit code: 0 fine, 1 the thing asked for did not hold or could not be done, 2 wrong usage.
+// Returns the exit code: 0 if all is well, 1 if the request failed or a promise did not hold, 2 for wrong usage.
 using Command = std::function<int()>;
 
 void add_serve(CLI::App& app, Command& run);

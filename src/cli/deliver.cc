@@ -66,7 +66,7 @@ Task<std::uint16_t> send_one(Sending* run) {
   co_return status;
 }
 
-// One of those that send at the same time; the last to end stops the loop.
+// One of several that send at the same time; the last to end stops the loop.
 Task<void> send_in_turn(Sending* run) {
   while (run->left > 0) {
     --run->left;

@@ -1,4 +1,4 @@
-// Configuration from where people keep it: a file, the environment, files of secrets.
+// Reads configuration from a file, the environment and files of secrets.
 #pragma once
 
 #include <memory>
@@ -12,18 +12,18 @@
 
 namespace semel::cli {
 
-// Reads and checks the file and prints what is wrong with it to standard error, every mistake at once. Nothing: it
+// Reads and checks the file and prints what is wrong with it to standard error, every mistake at once. Null if it
 // cannot be used.
 std::shared_ptr<const config::Config> load_config(const std::string& path);
 
 // The whole file. The detail of an error says why it cannot be read.
 Result<std::string> read_file(const std::string& path);
 
-// A provider by name: from `folder`, unless that is empty, or compiled in. Nothing: there is none, or its file has
+// A provider by name: from `folder`, unless that is empty, or compiled in. Null if there is none, or its file has
 // mistakes, which have been printed.
 std::optional<webhook::Provider> load_provider_file(const std::string& name, const std::string& folder);
 
-// What this version cannot do yet although the configuration may ask for it; empty if there is nothing.
+// What the configuration asks for although this version cannot do it yet; empty if there is nothing.
 std::string unsupported(const config::Config& config);
 
 }  // namespace semel::cli

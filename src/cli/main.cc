@@ -13,7 +13,7 @@
 
 namespace {
 
-// What could have stood in the place of a word that was not understood: commands, or the options of the one given.
+// What may have been meant by an unknown word: commands, or the options of the given one.
 std::vector<std::string> known_words(const CLI::App& app) {
   std::vector<std::string> words;
   const std::vector<CLI::App*> given = app.get_subcommands();
@@ -27,8 +27,7 @@ std::vector<std::string> known_words(const CLI::App& app) {
   return words;
 }
 
-// The parser says first what is missing. A word that it did not understand is more often the reason, so that goes
-// first.
+// The parser reports first what is missing. An unknown word is more often the reason, so it is reported before that.
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> strange = app.remaining(true);
   if (error.get_exit_code() == 0 || strange.empty()) return app.exit(error) == 0 ? 0 : 2;

@@ -48,7 +48,7 @@ Result<void> drop_privileges(const std::string& user) {
   }
   const bool become = initgroups(user.c_str(), entry.pw_gid) == 0 && setgid(entry.pw_gid) == 0 &&
                       prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && setuid(entry.pw_uid) == 0;
-  // Of what root may do, this alone is kept; where even this is not ours to keep, low ports cannot be taken.
+  // Of root's rights only this one is kept. Where the system does not allow even this, low ports cannot be used.
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   constexpr std::uint32_t low_ports = 1U << static_cast<unsigned>(CAP_NET_BIND_SERVICE);
   std::array<__user_cap_data_struct, 2> rights{};

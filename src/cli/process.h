@@ -1,4 +1,4 @@
-// What a program asks of the system that it runs on.
+// Calls to the system that the program runs on.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace semel::cli {
 
-// From the kernel; never the same twice.
+// Random, from the kernel.
 std::uint64_t random_seed();
 
-// As many open files as the system allows, and how many that are.
+// Raises the limit of open files as far as the system allows, and returns it.
 std::size_t raise_file_limit();
 
-// If started as root: becomes `user`, for good, and keeps nothing but the right to take ports below 1024. To be called
-// before there are threads and files. Code::invalid: there is no such user. Code::unavailable: the system refuses.
+// If started as root: becomes `user`, for good, and keeps only the right to use ports below 1024. To be called before
+// there are threads and files. Code::invalid: there is no such user. Code::unavailable: the system refuses.
 Result<void> drop_privileges(const std::string& user);
 
-// Files that this program makes from now on are for nobody but their owner: they hold what the API answered.
+// Files that this program makes from now on are readable by their owner only: they hold answers of the API.
 void keep_files_private();
 
 // No core dump is written, and no process of the same user can look into this one: its memory holds secrets.
@@ -28,7 +28,7 @@ void keep_memory_private();
 // How this program can be started from the current folder.
 std::string program_path();
 
-// Whether standard error goes to somebody who watches.
+// Whether standard error is a terminal.
 bool watched();
 
 }  // namespace semel::cli

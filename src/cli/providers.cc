@@ -1,4 +1,4 @@
-// `semel providers`: what is compiled in, as a list or as the file itself.
+// `semel providers`: the providers that are compiled in, as a list, or the file of one.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -35,8 +35,7 @@
 namespace semel::cli {
 namespace {
 
-constexpr std::size_t files_of_our_own =
-    128;  // the store's, the admin listener's, those of connections that are ending
+constexpr std::size_t files_of_our_own = 128;  // for the store, the admin listener and connections that are ending
 
 // Until every thread has ended; a second signal to stop ends them at once.
 void drain(gateway::Gateway& gateway) {
@@ -74,7 +73,7 @@ int serve(const ServeOptions& options) {
   return run_gateway(config, hooks);
 }
 
-// Clients must not take the files that upstreams, the store and the admin listener need. Most of them wait for nothing.
+// Clients must not use up the files that upstreams, the store and the admin listener need. Most clients are idle.
 std::shared_ptr<const config::Config> within(std::size_t files, const std::shared_ptr<const config::Config>& config) {
   const std::size_t room = files > 2 * files_of_our_own ? (files - files_of_our_own) / 5 * 3 : files_of_our_own / 2;
   if (config->limits.connections <= room) return config;

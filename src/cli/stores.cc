@@ -1,4 +1,4 @@
-// Opens the store that the configuration names, behind encryption if there are keys; and what there is to warn of.
+// Opens the store that the configuration names, with encryption if there are keys; and finds what to warn about.
 #include "cli/stores.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Result<store::CapableStore> open_inner(const config::Config& config, Clock& cloc
                                        std::shared_ptr<telemetry::StoreMetrics> metrics,
                                        const std::vector<core::AesKey>& keys) {
   const config::StoreConfig& store = config.store;
-  if (store.kind == config::StoreKind::memory) {  // nothing of it is at rest
+  if (store.kind == config::StoreKind::memory) {  // it keeps nothing on disk
     return store::CapableStore{make_memory_store(clock)};
   }
   const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {

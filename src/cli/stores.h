@@ -16,13 +16,13 @@ namespace semel::cli {
 // Whether this build has stores of that kind.
 bool has_store(config::StoreKind kind);
 
-// `metrics` counts what the store tells of itself, if it is one that tells.
+// `metrics` counts what the store reports about itself, if it does.
 Result<store::CapableStore> open_store(const config::Config& config, Clock& clock,
                                        std::shared_ptr<telemetry::StoreMetrics> metrics);
 
-// What an operator should know about a store: settings of a server by which it can lose what it acknowledged, or why it
-// cannot be asked; that keys are stored under plain hashes although there are encryption keys. One sentence each; never
-// holds an address.
+// What an operator should know about a store: settings of a server with which it can lose what it acknowledged, or why
+// it cannot be asked; keys that are stored under plain hashes although there are encryption keys. One sentence each,
+// and never an address.
 std::vector<std::string> concerns(const config::StoreConfig& store, Clock& clock);
 
 }  // namespace semel::cli

@@ -1,7 +1,7 @@
 // The configuration as plain values, each with its default. conf/semel.toml explains every one of them.
 //
-// What stands here has been checked: addresses, patterns and expressions are parsed, upstreams exist, secrets are
-// resolved. Nothing here reads or writes anything.
+// All values have been checked: addresses, patterns and expressions are parsed, upstreams exist, secrets are resolved.
+// Nothing here reads or writes anything.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ enum class ClientCert : std::uint8_t { required, optional };
 struct TlsFiles {
   std::string cert;
   std::string key;
-  std::string client_ca;  // empty: clients are not asked for a certificate
+  std::string client_ca;  // empty if clients are not asked for a certificate
   ClientCert client_cert = ClientCert::required;
 };
 
@@ -41,14 +41,14 @@ struct ServerConfig {
   std::string name = "semel";
   std::string providers;  // a folder of the user's own provider files
   policy::Forwarded forwarded = policy::Forwarded::append;
-  std::string user;  // whom to become when started as root
+  std::string user;  // the user to become when started as root
   std::optional<TlsFiles> tls;
 };
 
 struct AdminConfig {
   std::optional<reading::Endpoint> listen =
-      reading::Endpoint{.host = "127.0.0.1", .port = 9080};  // nothing: no admin listener
-  reading::Secret token;                                     // empty: none is asked for
+      reading::Endpoint{.host = "127.0.0.1", .port = 9080};  // null if there is no admin listener
+  reading::Secret token;                                     // empty if none is asked for
 };
 
 enum class StoreKind : std::uint8_t { embedded, memory, postgres, redis, redis_cluster };
@@ -56,7 +56,7 @@ enum class StoreKind : std::uint8_t { embedded, memory, postgres, redis, redis_c
 struct StoreConfig {
   StoreKind kind = StoreKind::embedded;
   std::vector<reading::Secret> urls{
-      reading::Secret("embedded:./semel-data")};  // several: shards; they may hold passwords
+      reading::Secret("embedded:./semel-data")};  // several are shards; they may hold passwords
   std::vector<reading::Secret> encryption_keys;   // 32 bytes each, decoded
   bool read_unencrypted = false;
   std::uint64_t free_bytes_min = 64U << 20U;
@@ -95,7 +95,7 @@ struct LogConfig {
   LogLevel level = LogLevel::info;
   bool requests = true;
 
-  // Whether there is to be a line for a request that matters so much.
+  // Whether a request of this level gets a line.
   [[nodiscard]] bool takes(LogLevel line) const { return requests && line <= level; }
 };
 
@@ -111,7 +111,7 @@ struct UpstreamConfig {
   std::uint32_t connections = 256;
   HostSource host = HostSource::client;
   std::string ca;
-  std::string cert;  // ours, and its key, for an upstream that asks who we are
+  std::string cert;  // ours, and its key, for an upstream that asks for one
   std::string key;
   bool verify = true;
 };
@@ -128,9 +128,9 @@ struct Config {
   std::vector<webhook::Webhook> webhooks;
 };
 
-// What `semel serve --upstream URL` runs with: every POST and PATCH guarded, the key optional, one scope per
-// Authorization field (and one for requests without), the embedded store in ./semel-data.
-// Code::invalid: not a URL of an upstream.
+// The configuration of `semel serve --upstream URL`: every POST and PATCH guarded, the key optional, one scope per
+// Authorization field (and one for requests without), the embedded store in ./semel-data. Code::invalid: it is not a
+// URL of an upstream.
 Result<Config> default_config(std::string_view upstream_url);
 
 }  // namespace semel::config

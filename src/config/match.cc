@@ -33,7 +33,8 @@ Match match(const Config& config, std::string_view method, std::string_view path
   }
   for (const policy::Route& route : config.routes) {
     if (!route.path.matches(path)) continue;
-    // Behind a route for everything stands the webhook's handler, too, and would take what nobody has verified.
+    // A route for everything also leads to the webhook's handler, which would then get requests that nobody has
+    // verified.
     if (!route.path.literal() && spells_a_webhook(config, path)) {
       return DoubtfulPath{"another spelling of a webhook's path"};
     }

@@ -1,8 +1,8 @@
-// Which rule a request falls under.
+// Which rule applies to a request.
 //
 // Webhooks are tried before routes, each in the order of the file; the first whose path matches decides, whatever the
 // method. On a route's path the methods that it lists are guarded and all others pass through. On a webhook's path
-// every method is the webhook's: some providers first say hello with a GET.
+// every method belongs to the webhook: some providers send a GET first.
 #pragma once
 
 #include <string_view>
@@ -22,7 +22,7 @@ struct WebhookCall {
   const webhook::Webhook* webhook;
 };
 struct NoRoute {};  // 404
-// 400: see doubtful_path(). `why` names what the path holds.
+// 400: see doubtful_path(). `why` names what is wrong with the path.
 struct DoubtfulPath {
   std::string_view why;
 };
@@ -38,7 +38,7 @@ Match match(const Config& config, std::string_view method, std::string_view path
 // Whether `method` is one of those that the route lists.
 bool lists(const policy::Route& route, std::string_view method);
 
-// Whether `method`, which is not listed, differs from one that is by the case of its letters only.
+// Whether `method`, which is not listed, is a listed one in other capitals.
 bool misspelled(const policy::Route& route, std::string_view method);
 inline constexpr std::string_view misspelled_detail =
     "The method is not written in capital letters, which programs read in different ways.";

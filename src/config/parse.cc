@@ -1,4 +1,4 @@
-// From text to Config: every table is read whatever the others hold, so that all errors come at once.
+// From text to Config: every table is read, whatever is wrong with the others, so that all errors are reported at once.
 #include "config/parse.h"
 
 #include <cstddef>
@@ -109,7 +109,7 @@ Result<Config> default_config(std::string_view upstream_url) {
   }
   url->path.clear();
   Config config;
-  // A service somewhere else is found by its own name; one beside us is used to the name that its callers use.
+  // A service on another machine is called by its own name; one on this machine expects the name that its callers use.
   UpstreamConfig upstream;
   upstream.name = "app";
   upstream.host = url->secure ? HostSource::upstream : HostSource::client;

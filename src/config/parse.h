@@ -18,8 +18,8 @@ struct LoadedConfig {
   std::vector<reading::Issue> warnings;
 };
 
-// `name` is what the issues call the file. The error has every error and every warning, in the order of the file; TOML
-// that cannot be read has one error, since what follows it has no meaning.
+// `name` is the file's name in the issues. The error has every error and every warning, in the order of the file; TOML
+// that cannot be read has one error, since the text after it has no meaning.
 std::expected<LoadedConfig, std::vector<reading::Issue>> parse_config(std::string_view text, std::string_view name,
                                                                       const reading::Resolver& resolver);
 

@@ -1,4 +1,4 @@
-// What must hold between the keys of one route, and what is allowed but worth a word.
+// Rules between the keys of one route: what is an error, and what deserves a warning.
 #include <algorithm>
 #include <cstdint>
 
@@ -15,7 +15,7 @@
 namespace semel::config {
 namespace {
 
-// Whether the value of the part is the caller's own to choose, so that two operations can have two of them.
+// Whether the caller chooses the value of the part, so that two operations can have different ones.
 bool is_chosen_by_caller(const policy::Part& part) {
   switch (part.kind) {
     case policy::PartKind::header:

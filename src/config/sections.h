@@ -29,8 +29,8 @@ void read_limits(reading::Reading& reading, const reading::Node* node, LimitsCon
 // [upstream.NAME], each a member of `node`.
 void read_upstreams(reading::Reading& reading, const reading::Node* node, Config& config);
 
-// One [[route]], one [[webhook]]; upstreams, limits and the reply have been read. Where each stood is told to
-// check_whole().
+// One [[route]], one [[webhook]]; upstreams, limits and the reply have been read before. check_whole() gets the place
+// of each.
 struct Places {
   std::vector<reading::Position> upstreams;
   std::vector<reading::Position> routes;
@@ -47,7 +47,7 @@ void check_terms(reading::TableReader& table, const Policy& policy);
 // The rules of one route that involve several of its keys.
 void check_route(reading::TableReader& table, const policy::Route& route);
 
-// What only the whole file shows: listeners that clash, paths that are never reached, upstreams that nobody uses.
+// Rules for the whole file: listeners that clash, paths that are never reached, upstreams that are not used.
 void check_whole(reading::Reading& reading, const reading::Node& root, const Config& config, const Places& places);
 
 }  // namespace semel::config

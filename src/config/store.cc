@@ -38,7 +38,7 @@ const Scheme* scheme_of(std::string_view url) {
   return found == schemes.end() ? nullptr : found;
 }
 
-// What is wrong with an address of a store; never repeats it, since it may hold a password.
+// What is wrong with an address of a store. Never repeats the address, since it may hold a password.
 std::string_view fault_of_url(std::string_view url) {
   const Scheme* const scheme = scheme_of(url);
   if (scheme == nullptr) {

@@ -1,4 +1,4 @@
-// [[webhook]]: what the file says, and what the provider that it names makes of that.
+// [[webhook]]: its keys, and the rules that come from its provider.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -114,7 +114,7 @@ void check_secrets(reading::TableReader& table, const webhook::Webhook& webhook)
   }
 }
 
-// What holds only with the provider's rules in hand.
+// Rules that depend on the provider.
 void check_rules(reading::TableReader& table, const webhook::Webhook& webhook) {
   const webhook::Provider& rules = webhook.rules;
   const bool covers_url = std::ranges::any_of(rules.schemes, [](const webhook::SignatureScheme& scheme) {

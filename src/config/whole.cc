@@ -58,7 +58,7 @@ void check_upstreams(reading::Reading& reading, const Config& config, const Plac
   }
 }
 
-// Without certificates of clients nobody would ever have that scope.
+// Without certificates of clients no request would ever have that scope.
 void check_client_certs(reading::Reading& reading, const Config& config, const Places& places) {
   if (config.server.tls && !config.server.tls->client_ca.empty()) return;
   for (std::size_t i = 0; i < config.routes.size(); ++i) {

@@ -1,4 +1,4 @@
-// Layout in docs/record-format.md. Integers are little-endian; every variable part stands behind its length; the last
+// Layout in docs/record-format.md. Integers are little-endian; every variable part comes after its length; the last
 // eight bytes are the XXH3-64 of everything before them.
 #include "core/codec.h"
 
@@ -110,7 +110,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// The compressed body, or nothing if it is not worth it.
+// The compressed body, or null if compressing is not worth it.
 std::optional<std::string> squeezed(std::string_view body) {
   if (body.size() < compress_from_bytes) return std::nullopt;
   std::string out(ZSTD_compressBound(body.size()), '\0');

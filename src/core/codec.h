@@ -20,13 +20,13 @@ std::string encode(const Record& record);
 // `id` is where the record was found: a record copied under another key is refused.
 Result<Record> decode(std::string_view bytes, const Digest& id);
 
-// A response alone, for what wraps one before it becomes part of a record (seal.h). Neither versioned nor checksummed:
-// the wrapping says both.
+// A response alone, to be wrapped before it becomes part of a record (seal.h). It has no version and no checksum: the
+// wrapping has both.
 std::string encode_response(const Response& response);
 Result<SharedResponse> decode_response(std::string_view bytes);
 
-// What an expiry pass needs to know, read without decoding the rest or verifying the checksum. Nothing if the bytes are
-// not of a version known here. Only to be used where being wrong is harmless: a compaction filter with a margin.
+// What an expiry pass needs to know, read without decoding the rest or verifying the checksum. Null if the version is
+// not known here. Only to be used where being wrong is harmless: a compaction filter with a margin.
 struct RecordOutline {
   Record::State state;
   Time expires_at;

@@ -1,4 +1,4 @@
-// OpenSSL 3 by its EVP interface: thin, and nothing kept between two calls.
+// OpenSSL 3 by its EVP interface: thin, and keeps nothing between two calls.
 #include "core/crypto.h"
 
 #include <array>
@@ -54,7 +54,7 @@ bool is_p256(const EVP_PKEY* key) {
          std::string_view(group.data()) == "prime256v1";
 }
 
-// Starts sealing or opening and takes in what is authenticated only.
+// Starts sealing or opening, and adds the part that is authenticated but not encrypted.
 CipherContext start_gcm(int sealing, const AesKey& key, const AesNonce& nonce, std::string_view context) {
   CipherContext cipher(EVP_CIPHER_CTX_new());
   int taken = 0;

@@ -17,7 +17,7 @@ enum class HmacHash : std::uint8_t { sha1, sha256, sha512 };
 // The whole tag: 20, 32 or 64 bytes. Compare it with equal_in_constant_time().
 std::string hmac(HmacHash hash, std::string_view key, std::string_view message);
 
-// 20 bytes. Only for what others have built on it; nothing of ours does.
+// 20 bytes. Only for protocols of others that use it; nothing of ours does.
 std::string sha1(std::string_view bytes);
 
 // Takes the same time wherever two texts of one size differ, so that a tag cannot be guessed byte by byte. Sizes are
@@ -33,11 +33,11 @@ bool verify_ecdsa_p256_sha256(std::string_view public_key, std::string_view mess
 using AesKey = std::array<std::uint8_t, 32>;
 using AesNonce = std::array<std::uint8_t, 12>;  // never used twice with one key
 
-// `text` encrypted, and the 16 bytes of the tag behind it. `context` is authenticated with it but is not part of the
+// `text` encrypted, followed by the 16 bytes of the tag. `context` is authenticated with it but is not part of the
 // result: it ties the result to where it belongs.
 std::string aes_256_gcm_seal(const AesKey& key, const AesNonce& nonce, std::string_view context, std::string_view text);
 
-// What seal() was given, or nothing if anything differs: key, nonce, context or a bit of `sealed`.
+// The text that was sealed. Null if anything differs: key, nonce, context or a bit of `sealed`.
 std::optional<std::string> aes_256_gcm_open(const AesKey& key, const AesNonce& nonce, std::string_view context,
                                             std::string_view sealed);
 

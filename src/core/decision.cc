@@ -20,7 +20,7 @@ constexpr Millis retry_after_min{1'000};  // Retry-After counts whole seconds
 constexpr Millis retry_after_max{5'000};
 
 // As long again as it has been running: most attempts end within a second or so, and one that does not is not asked for
-// every second. What is left of the lease says nothing of this, because a holder that lives renews it.
+// every second. The rest of the lease does not tell this, because a living holder renews it.
 Millis advice(const Held& held) {
   const Time now = held.record.lease_until - held.lease_left;
   const Millis running_for = now - held.record.claimed_at;

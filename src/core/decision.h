@@ -51,12 +51,12 @@ struct Reject {
 
 using Decision = std::variant<Run, Replay, Wait, Ask, Reject, Superseded>;
 
-// The terms under which `policy` claims a key.
+// The terms on which `policy` claims a key.
 Terms terms_of(const Policy& policy, std::uint64_t owner, SharedOrder order = nullptr);
 
 Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy& policy);
 
-// What a caller is told when the store could not say.
+// The answer to a caller when the store failed.
 Refused refused_by(const Error& error);
 
 }  // namespace semel::core

@@ -1,4 +1,4 @@
-// Eight bytes at a time, for what every byte of every message goes through.
+// Tests eight bytes at a time: every byte of every message is tested.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace semel::core {
 
-// Each test answers which of the bytes pass it, by their highest bits, and is exact about whether there is any.
+// Each test sets the highest bit of the bytes that pass it. It is exact about whether there is any.
 struct EightBytes {
   std::uint64_t bytes;
 

@@ -1,4 +1,4 @@
-// Digits by table, so that reading takes one look per character.
+// Digits by table, so that reading takes one lookup per character.
 #include "core/encoding.h"
 
 #include <array>
@@ -41,7 +41,7 @@ std::uint8_t value(const Values& table, char digit) {
   return table[static_cast<unsigned char>(digit)];  // NOLINT(cppcoreguidelines-pro-bounds-constant-array-index)
 }
 
-// Without the `=` at the end, of which there are as many as the size asks for, or none.
+// The text without the `=` at its end: there are as many as the size needs, or none.
 std::optional<std::string_view> without_padding(std::string_view text) {
   if (!text.ends_with('=')) return text;
   if (text.size() % 4 != 0) return std::nullopt;

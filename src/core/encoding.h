@@ -1,7 +1,7 @@
 // Bytes as text and back: hexadecimal and base64.
 //
-// Decoding is strict where laxness could hide a mistake: nothing but digits of the alphabet, no white space, no bits
-// left over. Padding may be missing, as it often is in keys that people copy.
+// Decoding is strict, since laxness could hide a mistake: only digits of the alphabet, no white space, no bits left
+// over. Padding may be missing, as it often is in keys that people copy.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@
 namespace semel {
 namespace {
 
-// A reference token as RFC 6901 §4 reads it: `~1` is `/`, `~0` is `~`, and a tilde stands nowhere else.
+// A reference token as RFC 6901 §4 reads it: `~1` is `/`, `~0` is `~`, and there is no other tilde.
 std::optional<std::string> unescaped(std::string_view token) {
   std::string text;
   for (std::size_t i = 0; i < token.size(); ++i) {

@@ -1,4 +1,4 @@
-// A function to call now, without owning it: for parameters only. Whoever keeps one must keep the function alive.
+// A function to call now, without owning it: for parameters only. The function must outlive it.
 //
 // std::function may allocate for what it captures, and one is made for every head that is written.
 #pragma once

@@ -39,7 +39,7 @@ AesKey derived(std::string_view secret, std::string_view purpose, std::string_vi
   return key;
 }
 
-// Salts are random: what comes from one is never used for another text.
+// Salts are random: a key made from one is never used for another text.
 AesKey wrapping_key(const AesKey& key, std::string_view salt) {
   return derived(view(key), "semel identity wrap v1", salt.substr(0, half));
 }
@@ -50,7 +50,7 @@ AesNonce nonce_of(std::string_view salt) {
   return nonce;
 }
 
-// It belongs to nothing but itself: a store whose records are named by another identity is told apart by its mark.
+// It is bound to nothing else: a store whose records are named by another identity is recognised by its mark.
 std::string context_of(std::string_view head) {
   return std::string("semel store identity v1").append(head);
 }

@@ -1,8 +1,8 @@
-// The identity of a store: a secret that is taken at its birth and never changed, by which it names keys and scopes.
+// The identity of a store: a secret that is made with the store and never changes. It names keys and scopes.
 //
-// Who reads a disk, a backup or a table then cannot test guesses of weak keys: every id and every scope in it is an
-// HMAC under this secret. Losing it would be forgetting every key, so it lies in the store itself, *wrapped*: encrypted
-// by one of store.encryption_keys, which may be rotated without the identity changing (docs/adr/0013-encryption.md).
+// So a reader of a disk, a backup or a table cannot test guesses of weak keys: every id and every scope in it is an
+// HMAC under this secret. To lose it is to forget every key, so it is kept in the store itself, *wrapped*: encrypted by
+// one of store.encryption_keys, which may be rotated without the identity changing (docs/adr/0013-encryption.md).
 //
 //   wrapped = version 1 · salt 24 · encrypted identity 32, tag 16
 #pragma once
@@ -32,10 +32,10 @@ struct Unwrapped {
   std::size_t key = 0;  // which of the keys had wrapped it
 };
 
-// Nothing: it was not wrapped by any of `keys`, or is not whole.
+// Null if it was not wrapped by any of `keys`, or is not whole.
 std::optional<Unwrapped> unwrap(std::string_view wrapped, const std::vector<AesKey>& keys);
 
-// Tells whether two identities are one, and nothing else about them.
+// Tells whether two identities are the same, and nothing else about them.
 Digest mark_of(const StoreIdentity& identity);
 
 // Names keys as a store with this identity does.

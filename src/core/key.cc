@@ -1,5 +1,5 @@
 // Reading a key is strict, since two programs that read one field differently would disagree on what is a retry; the
-// refusals are long, since whoever reads one is about to fix a client.
+// refusals are long, since their reader has to fix a client.
 #include <algorithm>
 #include <cstddef>
 #include <expected>

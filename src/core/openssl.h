@@ -1,4 +1,4 @@
-// OpenSSL's objects, held: each is freed when its holder goes. And a guard that keeps OpenSSL's errors to itself.
+// OpenSSL's objects, each freed with its holder. And a guard that removes the errors that OpenSSL leaves behind.
 //
 // Only .cc files that talk to OpenSSL include this; the headers of this folder name none of its types.
 #pragma once
@@ -28,7 +28,7 @@ using CipherContext = std::unique_ptr<EVP_CIPHER_CTX, Freed<EVP_CIPHER_CTX_free>
 using Memory = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 
-// OpenSSL leaves a list of errors with the thread, where the next TLS call would find them. Refusing is no error.
+// OpenSSL leaves a list of errors in the thread, where the next TLS call would find them. A refusal is not an error.
 class QuietRefusal {
  public:
   QuietRefusal() { ERR_set_mark(); }

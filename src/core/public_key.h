@@ -1,6 +1,6 @@
 // Signatures by keys that are fetched: certificates (PEM) and JSON web keys.
 //
-// As in crypto.h, everything is a value, and what is malformed in any way verifies nothing.
+// As in crypto.h, everything is a value, and malformed input verifies nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace semel::core {
 
 enum class RsaHash : std::uint8_t { sha1, sha256 };
 
-// PKCS#1 v1.5 by the RSA key of an X.509 certificate that is valid at `now`. Who issued it is not looked at: it came
-// from where only its owner can put it.
+// PKCS#1 v1.5 by the RSA key of an X.509 certificate that is valid at `now`. Its issuer is not checked: it was fetched
+// from an address that only its owner can write to.
 bool verify_by_certificate(std::string_view pem, Time now, RsaHash hash, std::string_view message,
                            std::string_view signature);
 

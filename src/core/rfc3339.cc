@@ -1,4 +1,4 @@
-// Each helper takes what it understands off the front of the text.
+// Each helper removes the part that it reads from the front of the text.
 #include "core/rfc3339.h"
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// Takes `size` digits off the front.
+// Removes `size` digits from the front.
 std::optional<int> take_digits(std::string_view& text, std::size_t size) {
   if (text.size() < size) return std::nullopt;
   int number = 0;
@@ -51,7 +51,7 @@ std::optional<seconds> take_time_of_day(std::string_view& text) {
   return std::chrono::hours(*hour) + std::chrono::minutes(*minute) + seconds(*second);
 }
 
-// Behind a point: at least one digit.
+// After a point: at least one digit.
 std::optional<std::string_view> take_fraction(std::string_view& text) {
   if (!take(text, ".")) return std::string_view();
   const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));

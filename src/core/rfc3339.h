@@ -12,10 +12,10 @@ namespace semel::core {
 
 struct ExactTime {
   std::int64_t seconds = 0;   // since 1970
-  std::string_view fraction;  // of a second: the digits behind the point, as many as there are
+  std::string_view fraction;  // of a second: all digits after the point
 };
 
-// Nothing if it is not such a text. The fraction is a part of `text`.
+// Null if it is not such a text. The fraction is a part of `text`.
 std::optional<ExactTime> parse_rfc3339(std::string_view text);
 
 }  // namespace semel::core

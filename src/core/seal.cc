@@ -1,4 +1,4 @@
-// What is authenticated beside the response: everything in front of it, and what it belongs to.
+// Beside the response, everything before it and what it belongs to is authenticated.
 #include "core/seal.h"
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 //
 //   version 1 · bound 1 · key id 4 · salt 24 · encrypted response, tag 16
 //
-// The key of a record comes from the first half of its salt, the nonce is the second half: with 192 random bits there
-// is no count of records after which a key would have to be given up.
+// The key of a record comes from the first half of its salt, the nonce is the second half: with 192 random bits a key
+// never has to be replaced because of the number of records.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@ namespace semel::core {
 
 Digest sha256(std::string_view bytes);
 
-// SHA-256 of the tag and then of the parts, each of them behind its length in bytes (64 bits, big-endian).
+// SHA-256 of the tag and then of the parts, each of them after its length in bytes (64 bits, big-endian).
 Digest sha256_parts(std::string_view tag, std::initializer_list<std::string_view> parts);
 
 }  // namespace semel::core

@@ -17,7 +17,7 @@
 namespace semel::core {
 namespace {
 
-// A key that is locked by a pass phrase is no key to us: nobody is asked for one.
+// A key with a pass phrase is refused: nobody is asked for the phrase.
 int no_phrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*context*/) {
   return 0;
 }

@@ -1,5 +1,5 @@
-// A number is a sign, the place of its first digit, and its digits without zeros at either end; of a negative one all
-// of it is turned over, and closed with the highest byte, so that the shorter of two comes later.
+// A number is a sign, the place of its first digit, and its digits without zeros at either end; a negative number has
+// all its bytes inverted and the highest byte at its end, so that the shorter of two comes later.
 #include "core/stamp.h"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// Whether spans of time make sense, before anything is added to a clock: asked by every store, first thing.
+// Whether spans of time make sense, before anything is added to a clock. Every store asks this first.
 #pragma once
 
 #include <semel/clock.h>

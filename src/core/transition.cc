@@ -38,7 +38,7 @@ bool running(const Record* stored, Fence fence, Time now) {
   return held_by(stored, fence, now) && stored->state == Record::State::running && !lapsed(*stored, now);
 }
 
-// A repetition of a call that succeeded: the claim has ended, in just the way that is asked for again.
+// A repetition of a call that succeeded: the claim has ended in exactly the way that is asked for again.
 bool ended_as(Record::State state, const Record* stored, Fence fence, Time now) {
   return held_by(stored, fence, now) && stored->state == state;
 }

@@ -28,7 +28,7 @@ namespace semel::gateway {
 class Gateway {
  public:
   // Takes its address; nothing is answered before start(). `seed` must differ from process to process.
-  // Code::unavailable: the address cannot be had. Code::invalid: the file of a certificate cannot be used.
+  // Code::unavailable: the address cannot be used. Code::invalid: the file of a certificate cannot be used.
   static Result<std::unique_ptr<Gateway>> open(const std::shared_ptr<const config::Config>& config,
                                                store::CapableStore store, Clock& clock, telemetry::LogSink& log,
                                                std::uint64_t seed,
@@ -44,7 +44,7 @@ class Gateway {
   [[nodiscard]] std::shared_ptr<const Plan> plan() const { return workers_.front()->plan(); }
 
   // Answers requests to another address with `handler`, on the thread of the first worker, from start() until drain().
-  // To be called before start(). Returns the port. Code::unavailable: the address cannot be had.
+  // To be called before start(). Returns the port. Code::unavailable: the address cannot be used.
   Result<std::uint16_t> listen_beside(const reading::Endpoint& endpoint, std::unique_ptr<http::RequestHandler> handler);
   void start();
 

@@ -1,5 +1,5 @@
-// A request from its arrival to its reply, in three pure questions around once(): look() whose it is, judge() what its
-// answer means for the key, tell() what the client gets. The two run() differ only in how they wait.
+// A request from its arrival to its reply, with three pure steps around once(): look() finds its key, judge() decides
+// what its answer means for the key, tell() makes the reply. The two run() differ only in how they wait.
 #include <cstddef>
 #include <expected>
 #include <memory>
@@ -80,7 +80,7 @@ class Guard::Impl {
                             Probe probe);
 
  private:
-  // The action of once(). `said` outlives it: the first caller gets all that the handler said.
+  // The action of once(). `said` outlives it: the first caller gets the handler's whole answer.
   static Task<Outcome> attempt(const Impl* rules, Handler* handler, std::optional<Response>* said, Fence fence);
   [[nodiscard]] Look look_at_event(const policy::RequestView& request) const;
   [[nodiscard]] Response refuse(ProblemType type, const std::string& detail = {}) const {
@@ -143,7 +143,7 @@ Outcome Guard::Impl::judge(const Response& said) const {
   return {.verdict = judgement.verdict, .response = std::move(response)};
 }
 
-// The handler's own answer, without the fields that are ours to set.
+// The handler's own answer, without the fields that only we set.
 Response Guard::Impl::pass_on(Response said) const {
   Response reply_to{.status = said.status, .fields = {}, .body = std::move(said.body)};
   const auto add = [&](std::string_view name, std::string_view value) {

@@ -38,7 +38,7 @@ Result<webhook::Provider> find_provider(std::string_view name) {
   return std::move(loaded->provider);
 }
 
-// What would make every delivery fail later is said now.
+// Reports now what would make every delivery fail later.
 Result<void> check_lock(const webhook::Provider& provider, const webhook::Lock& lock, std::size_t secrets) {
   const std::string& name = provider.name;
   const bool fetches = std::ranges::any_of(

@@ -1,4 +1,4 @@
-// An WebhookEndpoint is what a WebhookVerifier knows: the provider's rules and the secrets, decoded once.
+// A WebhookEndpoint is what a WebhookVerifier knows: the provider's rules and the secrets, decoded once.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ class WebhookEndpoint {
   Clock* clock = nullptr;
 
   [[nodiscard]] webhook::Judged judge(const policy::RequestView& request) const;
-  // Of an authentic delivery.
+  // For an authentic delivery.
   [[nodiscard]] policy::Identified identify(const policy::RequestView& request,
                                             const webhook::Authentic& authentic) const;
 };

@@ -1,4 +1,4 @@
-// Two threads hand one call to and fro: the loop asks for the action to be run, the caller brings its outcome back.
+// Two threads pass one call back and forth: the loop asks for the action to be run, the caller returns its outcome.
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ namespace asio = boost::asio;
 
 using Errand = std::move_only_function<Outcome()>;
 
-// An exception may come after an effect, so it says as much as no answer.
+// An exception may come after an effect, so it means as much as no answer.
 Outcome guarded(Errand& job) {
   try {
     return job();
@@ -53,7 +53,7 @@ class Handover {
  public:
   explicit Handover(Executor loop) : loop_(std::move(loop)) {}
 
-  // On the loop: asks the caller to do `job`, and has its outcome when this ends.
+  // On the loop: asks the caller to do `job`, and returns its outcome.
   Task<Outcome> ask(Errand job) {
     auto suspend = [this, &job](auto handler) {
       const std::scoped_lock lock(mutex_);
@@ -66,7 +66,7 @@ class Handover {
     co_return std::move(outcome_);
   }
 
-  // On the loop. Nothing here may be touched afterwards: the caller goes on.
+  // On the loop. Nothing of this may be touched afterwards: the caller continues.
   void end(Answer answer) {
     const std::scoped_lock lock(mutex_);
     answer_ = std::move(answer);

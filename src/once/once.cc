@@ -1,5 +1,5 @@
-// once(): claim → decide → act → complete | release, and waiting, probing and renewing around it. The thin driver of
-// decide(): every rule is in src/core/decision.cc, every wait and every call of the store is here.
+// once(): claim → decide → act → complete | release, and waiting, probing and renewing around it. This is the thin
+// driver of decide(): every rule is in src/core/decision.cc, every wait and every call of the store is here.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -38,18 +38,19 @@ constexpr int claim_tries = 3;      // a repeated claim finds out what became of
 constexpr int finish_tries = 5;     // an outcome is worth more patience than a claim
 constexpr Millis finish_pause{50};  // doubled after each try
 constexpr Millis retry_after_usual{1'000};
-constexpr Millis look_again{1'000};  // where the key may end in another process, and word of it may be lost
+constexpr Millis look_again{1'000};  // if the key may end in another process, whose notice may be lost
 constexpr std::uint16_t status_bad_gateway = 502;
 constexpr std::uint16_t status_no_content = 204;
 
-// A bijection on 64 bits (splitmix64): a counter becomes owners that differ within a process and look random beyond it.
+// A bijection on 64 bits (splitmix64): turns a counter into owners that differ within a process and look random
+// outside.
 std::uint64_t scrambled(std::uint64_t value) {
   value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
   value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
   return value ^ (value >> 31U);
 }
 
-// For the caller whose own attempt ended so: bytes may have gone out, and nobody knows what they did.
+// For the caller whose own attempt ended like this: bytes may have been sent, and their effect is not known.
 Refused outcome_unknown(const Policy& policy, std::string detail) {
   Refused refused{
       .problem = Problem::of(ProblemType::outcome_unknown), .retry_after = Millis{0}, .detail = std::move(detail)};
@@ -61,7 +62,7 @@ Refused outcome_unknown(const Policy& policy, std::string detail) {
   return refused;
 }
 
-// For a later caller: the attempt was another's.
+// For a later caller: it was another caller's attempt.
 Refused still_unknown(const Policy& policy, std::string detail) {
   Refused refused = outcome_unknown(policy, std::move(detail));
   refused.problem.status = Problem::of(ProblemType::outcome_unknown).status;
@@ -129,7 +130,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   const Time give_up = asked_at + policy.wait_max;
   Terms terms = core::terms_of(policy, owner(), std::move(order));
   std::optional<Key> other;  // of the same object, whose end is waited for
-  Outcome found;             // what a probe said of the attempt that `terms` may replace
+  Outcome found;             // what a probe said about the attempt that `terms` may replace
 
   for (;;) {
     std::unique_ptr<once::Waiters::Place> place;
@@ -162,7 +163,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
       const bool queued = wait->other == (other ? std::optional(other->id) : std::nullopt);
       other.reset();
       if (wait->other) other = Key{.id = *wait->other, .scope = {}, .space = {}, .home = key.home};
-      if (!queued) continue;  // it may have ended before we stood in its queue: look again
+      if (!queued) continue;  // it may have ended before we were in its queue: look again
       if (endings_ != nullptr) {
         endings_->expect(other.value_or(key));
         patience = std::min(patience, look_again);
@@ -178,7 +179,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   }
 }
 
-// A claim whose answer was lost is repeated by the same owner: the store then says what became of it.
+// A claim whose answer was lost is repeated by the same owner: the store then tells how the first one ended.
 Async<Claim> Once::Impl::claim_again(Key key, Fingerprint fingerprint, Terms terms) {
   for (int attempt = 2;; ++attempt) {
     Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
@@ -186,9 +187,9 @@ Async<Claim> Once::Impl::claim_again(Key key, Fingerprint fingerprint, Terms ter
   }
 }
 
-// A grant that was long on its way (a slow disk, a stopped process), or that repeats one whose first answer was lost,
-// may have lapsed by now, and another attempt may have begun. Nothing has gone out yet, so the lease is renewed before
-// anything does; if it cannot be, the claim is given up.
+// A grant that arrived late (a slow disk, a stopped process), or that repeats one whose first answer was lost, may have
+// lapsed by now, and another attempt may have begun. Nothing has been sent yet, so the lease is renewed first; if that
+// fails, the claim is given up.
 Async<void> Once::Impl::confirm(Key key, Fence fence, Millis lease) {
   Result<void> renewed;
   for (int attempt = 1;; ++attempt) {
@@ -215,7 +216,7 @@ Task<Answer> Once::Impl::perform(Key key, core::Run run, Policy policy, Action a
   try {
     outcome = co_await action(run.fence);
   } catch (...) {
-    outcome = Outcome::unknown();  // an exception may come after an effect, so it says as much as no answer
+    outcome = Outcome::unknown();  // an exception may come after an effect, so it means as much as no answer
   }
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());

@@ -1,5 +1,5 @@
-// The alarm is set from the loop and not at once, so an action that never waits sets none; and it is taken back with
-// the last renewal, so a loop that has nothing else to do ends.
+// The alarm is set later, from the loop, so an action that never waits sets none. It is cancelled with the last
+// renewal, so a loop that has nothing else to do ends.
 #include "once/renewal.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ class Renewal::Round {
   bool posted_ = false;
 };
 
-// Those of one io_context: a round for each clock, of which there is hardly ever more than one.
+// The rounds of one io_context: one for each clock, and there is hardly ever more than one clock.
 class Renewal::Rounds : public asio::execution_context::service {
  public:
   using key_type = Rounds;

@@ -1,10 +1,10 @@
 // Keeps a claim alive while its action runs: renews it each time a third of the lease has passed.
 //
-// Made and destroyed on the executor of the action. A renewal that is under way when the action ends is left to itself:
-// the store refuses it once the claim has ended.
+// Made and destroyed on the executor of the action. A renewal that is under way when the action ends is left alone: the
+// store refuses it once the claim has ended.
 //
-// Most actions end long before their first renewal is due, so one costs next to nothing until then: those of an
-// io_context stand in one row, by when they are due, and share one alarm (Round).
+// Most actions end long before their first renewal is due, so it costs almost nothing until then: the renewals of an
+// io_context are in one queue, ordered by when they are due, and share one alarm (Round).
 #pragma once
 
 #include <memory>

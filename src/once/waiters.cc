@@ -38,8 +38,8 @@ std::unique_ptr<Waiters::Place> Waiters::enter(Key key, Executor executor) {
 }
 
 void Waiters::wake(const Key& key) {
-  // A waiter counts itself before it looks at the key, and a key is woken after its end is durable: who is not counted
-  // yet will see the end for himself.
+  // A waiter counts itself before it looks at the key, and waiters are woken after the key's end is durable: one that
+  // is not counted yet will see the end itself.
   if (count_.load() == 0) return;
   const std::scoped_lock lock(mutex_);
   const auto [first, last] = sleepers_.equal_range(key);

@@ -1,4 +1,4 @@
-// Who waits for which key in this process.
+// The callers in this process that wait for a key.
 //
 // A waiter enters before it looks at the key, so an end that comes between the look and the wait still wakes it.
 // Waiting costs no thread and no connection; nothing polls.
@@ -36,10 +36,10 @@ class Waiters {
     std::shared_ptr<runtime::Pause> pause_;
   };
 
-  // Nothing if too many wait already.
+  // Null if too many wait already.
   std::unique_ptr<Place> enter(Key key, Executor executor);
 
-  // Rings everybody who waits for `key`; they look again. May be called from any thread.
+  // Wakes everybody who waits for `key`; they look again. May be called from any thread.
   void wake(const Key& key);
 
  private:

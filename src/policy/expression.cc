@@ -95,7 +95,7 @@ std::string suggest_word(std::string_view name, std::string_view rest, Expressio
   return near ? fmt::format("{{{}{}}}", *near, rest) : std::string{};
 }
 
-// A name that is there, and no name for it: `{json:/pointer}` and `{sha256:body}` have rules of their own.
+// Whether the part's name is right: `{json:/pointer}` and `{sha256:body}` have rules of their own.
 reading::Parsed<void> check_name(Part& part, std::string_view kind, std::size_t offset) {
   if (part.kind == PartKind::json) {
     const auto pointers = IgnoreList::parse({part.text});

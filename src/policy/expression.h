@@ -2,10 +2,10 @@
 //
 //   {header:X} {cookie:X} {query:x} {json:/pointer} {path} {method} {ip} {client_cert:subject}   and literal text
 //
-// A part that is missing, or there but empty, is an error that names it. Written with a question mark, {header:X?}, it
-// may be either: absent and empty are then two values of their own. `{{` and `}}` are braces. docs/configuration.md has
-// the rules in full. An expression is parsed once, when the configuration is read. The files of webhook providers have
-// more parts, each where it makes sense: docs/webhooks.md.
+// A part that is missing or empty is an error that names it. Written with a question mark, {header:X?}, it may be
+// either: absent and empty are then two different values. `{{` and `}}` are braces. docs/configuration.md has the rules
+// in full. An expression is parsed once, when the configuration is read. The files of webhook providers have more
+// parts, each where it makes sense: docs/webhooks.md.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,10 @@ enum class PartKind : std::uint8_t {
   sha256,       // {sha256:body}: in hexadecimal
   body,         // as received
   timestamp,    // {timestamp}: the text that the provider sent
-  url,          // what the provider calls us, with path and query
+  url,          // the URL that the provider calls, with path and query
   whole_form,   // {form*}: names and values of a form, sorted
-  headers,      // {headers:X-Sig-}: all whose name begins so
-  item,         // {item:t=}: what stands behind `t=` in the list of signatures
+  headers,      // {headers:X-Sig-}: all whose name begins like this
+  item,         // {item:t=}: what follows `t=` in the list of signatures
   token,        // of a handshake: what the provider wants to see again
   hmac,         // of the token
   key_id,       // what names the secret
@@ -45,7 +45,7 @@ enum class PartKind : std::uint8_t {
 
 struct Part {
   PartKind kind = PartKind::literal;
-  std::string text;                  // of a literal, or the name behind the colon
+  std::string text;                  // of a literal, or the name after the colon
   std::vector<std::string> pointer;  // of {json:}: unescaped reference tokens
   bool optional = false;
 
@@ -68,8 +68,8 @@ enum class ExpressionUse : std::uint8_t {
   target,       // of a probe, where {key} is known too
   event,        // what names an event of a webhook, its type, its object or its place in an order
   signed_text,  // the bytes that a webhook's signature covers
-  signature,    // where a webhook's signatures stand
-  timestamp,    // where the time of a webhook's signature stands
+  signature,    // where a webhook's signatures are
+  timestamp,    // where the time of a webhook's signature is
   handshake,    // what a webhook's handshake answers
 };
 
@@ -82,15 +82,15 @@ struct PartError {
   enum class Kind : std::uint8_t {
     missing,
     empty,
-    invalid,  // there, but not usable: sent twice, a bad percent sign, two members of one name
+    invalid,  // present, but not usable: sent twice, a bad percent sign, two members of one name
   };
   Kind kind = Kind::missing;
   std::string part;    // as written in the expression
   std::string detail;  // a sentence that names the part and never quotes its value
 };
 
-// The values of the parts, joined so that two different lists of values never give the same string. One value that is
-// present stands as it is; see join_values().
+// The values of the parts, joined so that two different lists of values never give the same string. A single value that
+// is present is used as it is; see join_values().
 std::expected<std::string, PartError> evaluate(const Expression& expression, const RequestView& request);
 
 // An origin-form target: literals as written, the values of the other parts percent-encoded.

@@ -21,8 +21,7 @@ bool is_field_name(std::string_view name);  // a token, RFC 9110 §5.6.2
 // No control characters but tabs inside, and no white space at the ends. Bytes above 0x7f pass, as RFC 9110 lets them.
 bool is_field_value(std::string_view value);
 
-// Fields that end at this hop (RFC 9110 §7.6.1) and those that frame the message: whoever writes the next message makes
-// its own.
+// Fields that end at this hop (RFC 9110 §7.6.1) and those that frame the message: the next message gets its own.
 bool is_hop_by_hop(std::string_view name);
 bool is_framing(std::string_view name);
 

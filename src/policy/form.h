@@ -9,11 +9,11 @@
 
 namespace semel::policy {
 
-// `+` is a space, `%XX` a byte. Nothing: a percent sign without two digits.
+// `+` is a space, `%XX` a byte. Null if there is a percent sign without two digits.
 std::optional<std::string> form_decoded(std::string_view text);
 
-// Name and value of each pair, decoded, in the order in which they came; empty pairs (`&&`) are left out.
-// Nothing: a percent sign without two digits, anywhere.
+// Name and value of each pair, decoded, in the order in which they came; empty pairs (`&&`) are left out. Null if there
+// is a percent sign without two digits anywhere.
 using FormPairs = std::vector<std::pair<std::string, std::string>>;
 std::optional<FormPairs> form_pairs(std::string_view text);
 

@@ -1,4 +1,4 @@
-// What a request says to the next hop: its own fields but for those that ended here, and how it came.
+// The fields of a request to the next hop: its own, except those that end here, and how it came.
 #include "policy/forward.h"
 
 #include <algorithm>
@@ -34,11 +34,11 @@ constexpr NameSet rewritten("Host", "Expect", attempt_field, via_field, for_fiel
 constexpr NameSet of_the_way("Forwarded", "X-Real-IP");
 constexpr std::string_view of_the_way_prefix = "X-Forwarded";
 
-// Fields that every guarded request means something by.
+// Fields that matter to every guarded request.
 constexpr NameSet meaningful("Host", "Content-Length", "Content-Type", "Authorization", "Cookie", "Idempotency-Key",
                              "Signature", "Signature-Input");
 
-// The lines of a list field as one, with `last` behind them.
+// The lines of a list field as one, followed by `last`.
 std::string appended(std::span<const FieldView> fields, std::string_view name, std::string_view last) {
   std::string list;
   for (const FieldView& field : fields) {
@@ -59,7 +59,7 @@ bool counts_hops(const RequestView& request) {
   return request.method == "OPTIONS";
 }
 
-// As many as anybody can need, if there are more. Nothing: not a number.
+// Capped at a number that nobody needs more of. Null if it is not a number.
 std::optional<std::uint32_t> parse_hops(std::string_view text) {
   if (text.empty() || !std::ranges::all_of(text, core::is_digit)) return std::nullopt;
   std::uint32_t hops = 0;
@@ -67,7 +67,7 @@ std::optional<std::uint32_t> parse_hops(std::string_view text) {
   return error == std::errc{} ? hops : std::numeric_limits<std::uint32_t>::max();
 }
 
-// One less, of a request that goes on.
+// One less, for a request that goes on.
 std::string counted_down(std::string_view hops) {
   const std::uint32_t left = parse_hops(hops).value_or(0);
   return std::to_string(left == 0 ? 0 : left - 1);

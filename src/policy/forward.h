@@ -1,9 +1,9 @@
 // The fields of a request on its way to the upstream.
 //
-// The caller's fields go on as they came, key and trace fields among them, but for those that end at this hop, Expect,
-// Idempotency-Attempt, which only we may set, and the Max-Forwards of OPTIONS, which counts down. Added are Host, Via,
-// X-Forwarded-For, -Proto and -Host, and for a guarded request Idempotency-Attempt. Framing is left to whoever writes
-// the message.
+// The caller's fields go on unchanged, key and trace fields included. Exceptions: fields that end at this hop, Expect,
+// Idempotency-Attempt (only we may set it), and the Max-Forwards of OPTIONS (it counts down). Host, Via,
+// X-Forwarded-For, -Proto and -Host are added, and Idempotency-Attempt for a guarded request. The writer of the message
+// adds framing.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +27,15 @@ enum class Forwarded : std::uint8_t { append, replace };
 // How the request reached us.
 struct Hop {
   std::string_view scheme;           // "http" or "https"
-  std::string_view host;             // what the caller called us: its Host field or the authority of its target
+  std::string_view host;             // the name that the caller used: its Host field or the authority of its target
   std::string_view version = "1.1";  // of HTTP
   std::string_view via;              // our name
   Forwarded forwarded = Forwarded::append;
 };
 
-// `host` is the Host field to send. `attempt` is the fence's number; nothing if the request is not guarded.
-// With `append`, X-Forwarded-For grows by the peer, and -Proto and -Host stay if the proxy before us set them. With
-// `replace`, whatever the request says of its way is dropped, RFC 7239's Forwarded too.
+// `host` is the Host field to send. `attempt` is the fence's number; null if the request is not guarded. With `append`,
+// X-Forwarded-For grows by the peer, and -Proto and -Host stay if the proxy before us set them. With `replace`,
+// everything that the request says about its way is dropped, RFC 7239's Forwarded too.
 void to_upstream(const RequestView& request, const Hop& hop, std::string_view host,
                  std::optional<std::uint64_t> attempt, FieldSink sink);
 
@@ -43,15 +43,15 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
 // means: the key, what the scope is made of, Host, Content-Length, signatures. Such a request is refused (400).
 std::optional<std::string> dropped_by_request(std::span<const FieldView> fields, const Route& route);
 
-// What an Upgrade field says to ask for one, and to agree.
+// The value of an Upgrade field that asks for one, or agrees.
 inline constexpr std::string_view websocket = "websocket";
 
 // Whether the request asks for a WebSocket (RFC 6455 §4.1) and for nothing else.
 bool asks_for_websocket(const RequestView& request);
 
-// How far a request may go (RFC 9110 §7.6.2): an OPTIONS request whose Max-Forwards is 0 is for us to answer, and what
-// goes on says one less. With other methods the field is nobody's; TRACE never gets here. What is not one number is
-// malformed.
+// How far a request may go (RFC 9110 §7.6.2): an OPTIONS request whose Max-Forwards is 0 is for us to answer, and one
+// that goes on gets one less. With other methods the field means nothing; TRACE never gets here. A value that is not
+// one number is malformed.
 enum class Reach : std::uint8_t { onward, here, malformed };
 Reach reach_of(const RequestView& request);
 

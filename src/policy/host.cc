@@ -18,10 +18,10 @@ namespace {
 
 struct Parts {
   std::string_view host;
-  std::string_view port;  // empty: there is none
+  std::string_view port;  // empty if there is none
 };
 
-// Nothing: not a host and perhaps a port.
+// Null if it is not a host, with or without a port.
 std::optional<Parts> split(std::string_view authority) {
   const std::size_t end = authority.starts_with('[') ? authority.find(']') + 1 : authority.find(':');
   const std::string_view host = authority.substr(0, end);

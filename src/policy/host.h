@@ -27,11 +27,11 @@ struct HostPattern {
 
 reading::Parsed<HostPattern> parse_host_pattern(std::string_view text);
 
-// Whether one of them matches. With an empty list every authority is fine, also none.
+// Whether one of them matches. With an empty list every authority is fine, and so is none.
 bool answers_to(std::span<const HostPattern> hosts, std::string_view authority);
 
-// An address, `localhost` or a name below it: what nobody can point here who does not sit here. A name that somebody
-// else owns can be made to mean this machine, and a browser then takes our pages for those of that name's owner.
+// An address, `localhost` or a name below it: only somebody on this machine can make these mean this machine. Any other
+// name can be pointed here by its owner, and a browser then takes our pages for that owner's.
 bool is_local(std::string_view authority);
 
 }  // namespace semel::policy

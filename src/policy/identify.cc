@@ -1,4 +1,4 @@
-// The key first, from what has come so far; the fingerprint when the body is there.
+// The key first, from what has arrived so far; the fingerprint when the body has arrived.
 #include "policy/identify.h"
 
 #include <algorithm>

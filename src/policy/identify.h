@@ -1,11 +1,11 @@
 // Who is asking for what: the key and the fingerprint of a request on a guarded route.
 //
-// The text of a key is read so:
+// How the text of a key is read:
 //   key_from is one header          as include/semel/key.h says: a quoted string or a bare token, on one line
 //   one other part                  the value, 1 to 255 printable ASCII characters
 //   several parts                   a hash of the joined values, marked with a byte that no client can send
 //
-// In two steps, because most keys and scopes can be told, and refused, before the body has been read.
+// In two steps, because most keys and scopes are known, and can be refused, before the body has been read.
 #pragma once
 
 #include <string>
@@ -47,7 +47,7 @@ using Identified = std::variant<Identity, Keyless, Refusal>;
 bool needs_body(const Route& route);
 
 Keyed find_key(const Route& route, const RequestView& request);
-// The rest, when the body is there.
+// The rest, when the body has arrived.
 Identified identify(const Route& route, const RequestView& request, Keyed keyed);
 
 inline Identified identify(const Route& route, const RequestView& request) {

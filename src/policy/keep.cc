@@ -41,7 +41,7 @@ Verdict usual_verdict(std::uint16_t status) {
   }
 }
 
-// Nothing: the field is not there, or says nothing known (then `bad` is set).
+// Null if the field is missing, or has no known value (then `bad` is set).
 std::optional<Verdict> upstream_verdict(std::span<const FieldView> fields, bool& bad) {
   const std::vector<std::string_view> lines = lines_of(fields, outcome_field);
   if (lines.empty()) return std::nullopt;

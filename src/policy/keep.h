@@ -40,13 +40,12 @@ class KeepRules {
   std::vector<std::pair<std::uint16_t, Verdict>> statuses_;
 };
 
-// Of webhooks: only a success is kept; whatever else the handler says, the event comes again.
+// For webhooks: only a success is kept; after any other answer the event comes again.
 KeepRules keep_successes();
 
 struct Judgement {
   Verdict verdict = Verdict::unknown;
-  bool bad_outcome_field =
-      false;  // Semel-Outcome was there but said nothing known: it was ignored, and is worth counting
+  bool bad_outcome_field = false;  // Semel-Outcome had no known value: it was ignored, and is counted
 };
 
 Judgement judge(std::uint16_t status, std::span<const FieldView> fields, const KeepRules& rules);
@@ -70,7 +69,7 @@ Response to_keep(std::uint16_t status, std::span<const FieldView> fields, std::s
 // ours.
 void to_client(std::span<const FieldView> fields, std::string_view replayed_header, FieldSink sink);
 
-// Code::corrupt: what was stored could not be written as a message without becoming another one. Asked before every
+// Code::corrupt: the stored answer cannot be written as a message without becoming another one. Checked before every
 // replay: what is read from a disk is input.
 Result<void> check_stored(const Response& response);
 

@@ -1,5 +1,5 @@
-// A few names of fields, to be found without regard to case. Most that are asked for are not among them, and their
-// length alone says so.
+// A few names of fields, found without regard to case. Most names that are looked up are not among them, and their
+// length alone shows it.
 #pragma once
 
 #include <algorithm>

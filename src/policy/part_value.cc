@@ -1,4 +1,4 @@
-// One function per kind of part. Whatever two programs could read differently is refused, never picked from.
+// One function per kind of part. A value that two programs could read differently is refused: none is picked.
 #include "policy/part_value.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ Value cookie_value(const Part& part, const RequestView& request) {
   return only(part, found);
 }
 
-// Of a query or of a form, which are written alike.
+// From a query or a form, which are written alike.
 Value pair_value(const Part& part, std::string_view pairs) {
   std::optional<std::string> found;
   while (!pairs.empty()) {

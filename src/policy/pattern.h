@@ -37,15 +37,15 @@ reading::Parsed<Pattern> parse_pattern(std::string_view text);
 Pattern pattern(std::string_view text);
 
 // Why a path must not be guarded: programs disagree on what it names, so two of them could see two different
-// operations. `..` in any spelling, an encoded slash, a backslash or NUL in any spelling. Nothing: the path is plain.
+// operations. `..` in any spelling, an encoded slash, a backslash or NUL in any spelling. Null if the path is plain.
 std::optional<std::string_view> doubtful_path(std::string_view path);
 
-// What the most obliging of servers would make of a path: decoded, in lower case, without parameters (`;a=1`), dot
-// segments, doubled slashes and the last slash. Two paths that differ here are two for everybody.
+// What the most lenient server would make of a path: decoded, in lower case, without parameters (`;a=1`), dot segments,
+// doubled slashes and the last slash. Two paths that differ here are different for every server.
 std::string plainest(std::string_view path);
-// Whether that is surely `path` itself, as it nearly always is: no need to make another.
+// Whether that is certainly `path` itself, as it nearly always is: then no copy is needed.
 bool is_plainest(std::string_view path);
-// The same of a pattern, to be matched with such paths.
+// The same for a pattern, to be matched with such paths.
 Pattern plainest(const Pattern& pattern);
 
 }  // namespace semel::policy

@@ -1,6 +1,6 @@
-// What Semel itself says to a client: refusals as RFC 9457 problems, and the marks on answers.
+// The answers of Semel itself: refusals as RFC 9457 problems, and the marks on answers.
 //
-// Replies are Responses without framing: whoever writes one adds Content-Length (and none to a 204).
+// Replies are Responses without framing: their writer adds Content-Length (none to a 204).
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,24 @@ struct ReplyConfig {
   std::string problem_base = "urn:semel:problem:";
   std::string replayed_header = "Idempotent-Replayed";
   std::string docs_url = "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header";
-  bool error_member = false;  // for clients that know a failure by a member `error` and not by its status
+  bool error_member = false;  // for clients that recognise a failure by a member `error`, not by its status
 };
 
 // `what` replaces the usual detail where something more exact is known; it must not hold a key, a body or a secret.
 Response problem_reply(const Problem& problem, Millis retry_after, const ReplyConfig& config,
                        std::string_view what = {});
 
-// For what goes wrong before any rule is asked (a bad target, too many fields): type about:blank, the status's own
-// title.
+// For failures before any rule applies (a bad target, too many fields): type about:blank, the status's own title.
 Response plain_reply(std::uint16_t status, std::string_view detail, Problem::Retry retry = Problem::Retry::never);
 
 // The stored answer, marked. A tombstone gets a body that says that its own was not kept.
 // Code::corrupt: see check_stored().
 Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config);
 
-// The same without the body of an answer that has one: it may be large, and is shared by all who get it.
+// The same without a stored body, which may be large and is shared by all who get it.
 Result<Response> replay_head(const Response& stored, Time expires_at, const ReplyConfig& config);
 
-// What is added to the first answer of a key that is kept. A released key does not expire, so its answer gets nothing.
+// The field that is added to the first answer of a kept key. A released key does not expire, so its answer has none.
 Field expires_mark(Time expires_at);
 
 std::string rfc3339(Time time);  // UTC, whole seconds

@@ -15,11 +15,11 @@ struct RequestView {
   std::string_view method;
   std::string_view target;  // path and query, without scheme or authority
   std::string_view path;    // of the target
-  std::string_view query;   // behind the `?`, without it
+  std::string_view query;   // after the `?`
   std::span<const FieldView> fields;
   std::string_view body;
   std::string_view ip;                   // of the peer, as text
-  std::string_view client_subject = {};  // of the peer's certificate; empty: it has none that was verified
+  std::string_view client_subject = {};  // of the peer's certificate; empty if none was verified
 };
 
 // Sets target, path and query.

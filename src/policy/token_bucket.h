@@ -11,7 +11,7 @@ namespace semel::policy {
 
 class TokenBucket {
  public:
-  // Takes a token; nothing if there was one, otherwise how long it takes until there is.
+  // Takes a token. Null if there was one; otherwise the time until there is one.
   std::optional<Millis> take(const reading::Rate& rate, Time now) {
     const double capacity = rate.count;
     const double per_milli = capacity / static_cast<double>(rate.per.count());

@@ -35,7 +35,7 @@ bool is_ipv4(std::string_view text) {
   return true;
 }
 
-// Counts the groups of one side of `::`; -1 if one of them is none.
+// Counts the groups of one side of `::`; -1 if one of them is not a group.
 int ipv6_groups(std::string_view side, bool last_may_be_ipv4) {
   int groups = 0;
   while (!side.empty()) {
@@ -61,7 +61,7 @@ bool is_ipv6(std::string_view text) {
 }
 
 bool is_host_name(std::string_view text) {
-  // Something that ends in a number is an address, or meant to be one.
+  // A host that ends in a number is an address, or was meant to be one.
   const std::size_t dot = text.rfind('.');
   if (all_digits(text.substr(dot == std::string_view::npos ? 0 : dot + 1))) return is_ipv4(text);
   if (text.empty() || text.size() > 253) return false;
@@ -78,7 +78,7 @@ Parsed<std::uint16_t> parse_port(std::string_view text, std::size_t offset) {
 
 struct HostAndPort {
   std::string_view host;  // without brackets
-  std::string_view port;  // empty: there is none
+  std::string_view port;  // empty if there is none
   std::size_t port_offset = 0;
 };
 

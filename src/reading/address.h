@@ -1,6 +1,6 @@
 // Where to listen and whom to call: `host:port` and `http://host:port`.
 //
-// Only the shape is judged; whether a name resolves is for those who use it.
+// Only the form is checked; no name is resolved.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Url {
 Parsed<Url> parse_url(std::string_view text);
 std::string url_text(const Url& url);  // without the scheme's own port
 
-// What a Host field says to reach `url`: the port only where it is not the scheme's own.
+// The Host field for requests to `url`: with the port only where it is not the scheme's own.
 std::string host_field(const Url& url);
 
 }  // namespace semel::reading

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-// toml++ 3.3 asserts things about its input that are not so (`[ = 1`): a build with assertions would abort, and one
-// without would let the compiler assume them. Without either it reaches its own error handling.
+// toml++ 3.3 asserts things about its input that can be false (`[ = 1`): a build with assertions would abort, and one
+// without would let the compiler assume them. With neither, it reaches its own error handling.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
 #define TOML_EXCEPTIONS 0
@@ -26,7 +26,7 @@
 namespace semel::reading {
 namespace {
 
-// Takes back what disguised() did.
+// Undoes disguised().
 std::string revealed(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -88,7 +88,7 @@ Node convert(const toml::node& from) {  // NOLINT(misc-no-recursion)
   return node;
 }
 
-// Where a string ends whose opening quote is at `begin`: behind its last quote, or where toml++ will give up on it.
+// Where a string ends whose opening quote is at `begin`: after its last quote, or where toml++ will give up on it.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   const char quote = text[begin];
   const bool many_lines = text.substr(begin).starts_with(std::string(3, quote));
@@ -117,7 +117,7 @@ SyntaxError error_at(std::string_view text, std::size_t offset, std::string mess
 }
 
 // toml++ bounds the nesting of values but not of dotted keys: a tree of thousands of levels would be freed by recursion
-// just as deep. So a line may have only so many dots outside of strings and comments.
+// just as deep. So the number of dots in a line, outside of strings and comments, is limited.
 std::optional<SyntaxError> nested_too_deeply(std::string_view text) {
   constexpr int dots_max = 32;
   int dots = 0;
@@ -145,9 +145,9 @@ std::uint32_t code_point(std::string_view text) {
                           : (bits(0, 0x0fU) << 12U) | (bits(1, 0x3fU) << 6U) | bits(2, 0x3fU);
 }
 
-// toml++ 3.3 meets some letters (é, か) with undefined behaviour wherever it asks whether they are white space. Those
-// above U+FFFF are safe, so for its eyes every character of the basic plane moves to plane 15, which has no characters
-// of its own. Columns stay as they are.
+// toml++ 3.3 has undefined behaviour with some letters (é, か) wherever it asks whether they are white space. Those
+// above U+FFFF are safe, so every character of the basic plane is moved to plane 15 for it, which has no characters of
+// its own. Columns stay as they are.
 std::expected<std::string, SyntaxError> disguised(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {

@@ -26,7 +26,7 @@ struct Node {
   [[nodiscard]] const Node* find(std::string_view key) const;
 };
 
-std::string_view kind_name(NodeKind kind);  // "a string", "an array"
+std::string_view kind_name(NodeKind kind);  // "a string", "a list"
 
 struct SyntaxError {
   Position at;

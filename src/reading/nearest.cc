@@ -14,7 +14,7 @@
 namespace semel::reading {
 namespace {
 
-// Longer names are no slips of the pen, and the distance costs the product of the lengths.
+// Longer names are not typing errors, and the distance costs the product of the lengths.
 constexpr std::size_t name_bytes_max = 64;
 
 }  // namespace

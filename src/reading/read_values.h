@@ -1,7 +1,7 @@
 // Readers for each kind of value that a table may hold.
 //
-// All alike: the target holds the default; it is replaced if the key is there and its value is right. The survey is
-// told both.
+// They all work alike: the target holds the default, and is replaced if the key is present and its value is right. Both
+// go into the survey.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ void read_bytes(TableReader& table, std::string_view key, std::uint64_t& into, R
 // Any text without control characters.
 void read_text(TableReader& table, std::string_view key, std::string& into);
 
-// A string that `parse` understands; `write` gives the text of what it made, "" for nothing.
+// A string that `parse` understands; `write` returns the text of the value, "" if there is none.
 template <class T, class Parse, class Write>
 void read_parsed(TableReader& table, std::string_view key, T& into, Parse parse, Write write) {
   const std::string before = write(into);
@@ -58,7 +58,7 @@ void read_parsed(TableReader& table, std::string_view key, T& into, Parse parse,
   table.record(key, toml_string(before), toml_string(write(into)));
 }
 
-// A list of strings. `take` is given each of them and says what is wrong with one.
+// A list of strings. `take` gets each of them and returns what is wrong with it.
 void read_list(TableReader& table, std::string_view key, std::vector<std::string>& into,
                const std::function<Parsed<void>(const std::string&)>& take);
 
@@ -93,7 +93,7 @@ void read_choice(TableReader& table, std::string_view key, E& into, const std::a
 // A literal secret works, and is warned about; a store's address is one only if it holds a password.
 enum class Literal : std::uint8_t { warned_about, fine };
 
-// `env:NAME`, `file:PATH` or the secret itself. Nothing: it could not be had, and that has been reported.
+// `env:NAME`, `file:PATH` or the secret itself. Null if it could not be read, which has been reported.
 std::optional<Secret> resolve(TableReader& table, std::string_view key, const Node& value, Literal literal);
 
 void read_secret(TableReader& table, std::string_view key, Secret& into);
@@ -102,7 +102,7 @@ void read_secrets(TableReader& table, std::string_view key, std::vector<Secret>&
 // A string, or a list of them that is not empty; null nodes are left out.
 std::vector<const Node*> one_or_more(TableReader& table, std::string_view key, const Node* value);
 
-// A value that has no default of its own: "" leaves it to somebody else.
+// A value that has no default of its own: "" if another place decides.
 template <class T, class Parse, class Write>
 void read_optional(TableReader& table, std::string_view key, std::optional<T>& into, Parse parse, Write write) {
   const auto parse_some = [&](std::string_view text) -> Parsed<std::optional<T>> {

@@ -36,7 +36,7 @@ std::uint32_t characters(std::string_view bytes) {
       std::ranges::count_if(bytes, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
-// What stands in the file from `at` on.
+// The text of the file from `at` on.
 std::string_view text_from(std::string_view text, Position at) {
   for (std::uint32_t line = 1; line < at.line; ++line) {
     const std::size_t end = text.find('\n');

@@ -20,11 +20,11 @@ class Report {
   void error(Position at, std::string_view message, std::string_view suggestion = {});
   void warning(Position at, std::string_view message, std::string_view suggestion = {});
 
-  // What was found in a file that this one names.
+  // Issues of a file that this one names.
   void include(const std::vector<Issue>& issues);
 
-  // The place of byte `offset` of the string `value`: to the character where the string stands in the file as it is, at
-  // the beginning of the string where it was written with escapes.
+  // The place of byte `offset` of the string `value`. Exact to the character, unless the string was written with
+  // escapes: then its beginning.
   [[nodiscard]] Position inside(const Node& value, std::size_t offset) const;
 
   [[nodiscard]] bool has_errors() const { return errors_ > 0; }

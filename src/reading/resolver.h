@@ -1,6 +1,6 @@
 // Where a secret that the configuration only names comes from: `env:NAME`, `file:PATH`.
 //
-// Reading the environment and files is I/O, so it is handed in; the command line has the real one.
+// Reading the environment and files is I/O, so it is passed in; the command line has the real one.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ class Resolver {
  public:
   virtual ~Resolver() = default;
 
-  // Nothing: there is no such variable.
+  // Null if there is no such variable.
   [[nodiscard]] virtual std::optional<std::string> environment(const std::string& name) const = 0;
 
   // The whole file. The detail of an error says why it cannot be read.

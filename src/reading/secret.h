@@ -1,7 +1,7 @@
 // A Secret is text that no log, error message or dump may show.
 //
-// It has no stream operator and its formatter writes "[secret]"; whoever needs the text calls reveal(), which is easy
-// to search for.
+// It has no stream operator and its formatter writes "[secret]"; the text is read with reveal(), which is easy to
+// search for.
 #pragma once
 
 #include <string>

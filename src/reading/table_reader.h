@@ -1,8 +1,8 @@
 // Reads one table of the configuration, key by key.
 //
-// The reader is the only list of what a file may say: a key is known because somebody asked for it, and finish() calls
-// every other one an error. A value that is wrong is reported and leaves its target as it was, so the rest of the table
-// is read all the same.
+// The reader is the only list of what a file may say: a key is known because it was asked for, and finish() reports
+// every other one as an error. A value that is wrong is reported and leaves its target as it was, so the rest of the
+// table is read all the same.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@
 
 namespace semel::reading {
 
-// One key that the reader knows, as it stands in `text` and without it. For `semel check` and for the test that holds
+// One key that the reader knows: its value in the file, and its default. For `semel check` and for the test that holds
 // conf/semel.toml to the code.
 struct KeyUse {
   std::string table;  // "server", "server.tls", "upstream.*", "route"
   std::string key;
-  std::string default_value;  // as TOML; empty: there is none
+  std::string default_value;  // as TOML; empty if there is none
   std::string value;          // as TOML; secrets are not shown
   bool present = false;
 };
@@ -41,18 +41,18 @@ struct Reading {
 
 class TableReader {
  public:
-  // A null table is one that the file does not have: every key keeps its default. `name` is what a survey calls it.
+  // A null table is one that the file does not have: every key keeps its default. `name` is its name in the survey.
   TableReader(Reading& reading, const Node* table, std::string name);
 
-  // The value of `key`, which is known from now on, or null.
+  // The value of `key`, or null. The key is known from now on.
   const Node* find(std::string_view key);
   // As find(); absence is an error.
   const Node* require(std::string_view key);
 
-  // The value of `key` is wrong: reported at `at`. Rules that involve it are not asked any more: see good().
+  // The value of `key` is wrong: reported at `at`. Rules that involve it are skipped: see good().
   void reject(std::string_view key, Position at, std::string_view message, std::string_view suggestion = {});
   void reject(std::string_view key, const Node& value, const Fault& fault);
-  // False if `value` is not of the kind wanted; then that has been reported.
+  // False if `value` is not of the kind wanted, which has been reported.
   bool expect(std::string_view key, const Node& value, NodeKind wanted);
 
   void warn(std::string_view key, std::string_view message);
@@ -64,7 +64,7 @@ class TableReader {
   [[nodiscard]] Position at(std::string_view key) const;
   [[nodiscard]] Reading& reading() { return *reading_; }
 
-  // Reports the keys that nobody asked for. To be called last.
+  // Reports the keys that were not asked for. To be called last.
   void finish();
 
  private:

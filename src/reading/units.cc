@@ -33,7 +33,7 @@ constexpr std::array durations{Unit{"ms", 1}, Unit{"s", 1'000}, Unit{"m", 60'000
 constexpr std::array sizes{Unit{"B", 1}, Unit{"KiB", 1ULL << 10U}, Unit{"MiB", 1ULL << 20U}, Unit{"GiB", 1ULL << 30U}};
 constexpr std::array rates{Unit{"/s", 1'000}, Unit{"/m", 60'000}, Unit{"/h", 3'600'000}};
 
-// What people write for our units; only ever suggested, never taken.
+// What people write instead of our units; suggested, never accepted.
 using Alias = std::pair<std::string_view, std::string_view>;
 constexpr std::array duration_aliases{
     Alias{"sec", "s"},   Alias{"secs", "s"},   Alias{"second", "s"},  Alias{"seconds", "s"}, Alias{"min", "m"},

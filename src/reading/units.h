@@ -1,7 +1,7 @@
 // Durations, sizes and rates as people write them: "30s", "1MiB", "200/s".
 //
-// One whole number and one unit, nothing between or around them. The writers give back what the readers take, in the
-// largest unit that is exact.
+// One whole number and one unit, nothing between or around them. The writers return a text that the readers accept, in
+// the largest unit that is exact.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> actions{"kill", "stop", "sleep"};
 
-// What SEMEL_FAILPOINT says. Without it no point is meant.
+// The value of SEMEL_FAILPOINT. Without it no point is active.
 struct Instruction {
   std::size_t point = failpoint_names.size();
   std::string_view action;
@@ -78,7 +78,7 @@ Instruction read_instruction() {
   return read;
 }
 
-// Read before main(): a mistake is told at once, not when a request has come as far as the point.
+// Read before main(): a mistake is reported at once, not when a request reaches the point.
 const Instruction instruction = read_instruction();
 
 }  // namespace

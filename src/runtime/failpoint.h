@@ -3,9 +3,9 @@
 // A point is named for what has just happened. docs/reliability.md says what a retry finds when the process died there,
 // docs/adr/0015-failpoints.md why the points are as they are. In a build with SEMEL_FAILPOINTS the environment names
 // one: SEMEL_FAILPOINT=POINT:ACTION[:HIT[:MILLISECONDS]], where ACTION is kill (as kill -9 does), stop (until somebody
-// sends SIGCONT) or sleep, and HIT counts how often the point is passed. SEMEL_FAILPOINT=list prints the names; a
-// program that is given a name or an action that does not exist ends before main() and says so. In every other build,
-// and so in what is shipped, failpoint() is an empty function and nothing of it is left.
+// sends SIGCONT) or sleep, and HIT counts how often the point is passed. SEMEL_FAILPOINT=list prints the names; with a
+// name or an action that does not exist, a program ends before main() and says so. In every other build, and so in
+// every release, failpoint() is an empty function that leaves no trace.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ inline constexpr std::array<std::string_view, 12> failpoint_names{
     "outcome-kept",         // durable, and not one byte of it has gone to the client
 };
 
-// One of the list. Another name does not compile.
+// A name of the list. Any other does not compile.
 class Failpoint {
  public:
   consteval Failpoint(const char* name) {

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Who sleeps on an io_context. Touched by its thread only, and by whoever destroys it after that.
+// The pauses on an io_context. Used by its thread only, and afterwards by the thread that destroys it.
 class Dormitory : public asio::execution_context::service {
  public:
   using key_type = Dormitory;

@@ -1,9 +1,9 @@
-// A pause that a coroutine makes until it is rung, or until time is up.
+// A pause: a coroutine waits until it is rung, or until time is up.
 //
 // Used on one executor only: make it, wait for it and ring it there (post() to get there).
 //
-// A sleeping coroutine belongs to its pause, and the pause to the coroutine: nobody else would ever end the two. So the
-// io_context keeps a list of those that sleep on it, and ends them when it is destroyed (Dormitory in pause.cc).
+// A sleeping coroutine belongs to its pause, and the pause to the coroutine: nothing else would ever end the two. So
+// the io_context keeps a list of those that sleep on it, and ends them when it is destroyed (Dormitory in pause.cc).
 #pragma once
 
 #include <functional>

@@ -31,8 +31,7 @@ class TimerAlarm : public Clock::Alarm {
  public:
   TimerAlarm(const Executor& executor, Millis delay, std::function<void()> ring)
       : timer_(executor, delay), ring_(std::make_shared<std::function<void()>>(std::move(ring))) {
-    // The handler may already be queued when the alarm is destroyed, so it asks whether there is still somebody to
-    // wake.
+    // The handler may already be queued when the alarm is destroyed, so it checks whether the alarm still exists.
     timer_.async_wait([weak = std::weak_ptr(ring_)](const boost::system::error_code& error) {
       const auto ring = weak.lock();
       if (!error && ring) (*ring)();

@@ -1,4 +1,4 @@
-// Counting: how often something happened, and how it was spread. Atomics that are only added to.
+// Counters and histograms. All are atomics that are only added to.
 #pragma once
 
 #include <array>

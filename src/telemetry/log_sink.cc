@@ -20,7 +20,7 @@ constexpr std::size_t backlog_bytes_max = 1U << 20U;
 constexpr int last_tries = 10;
 constexpr int last_try_ms = 100;
 
-// A file never makes us wait; of a pipe or a socket that has room at all, this much is free.
+// How much can be written without waiting. A file never blocks; a pipe or a socket that is ready has this much room.
 std::size_t bytes_without_waiting(int file_descriptor) {
   struct stat about{};
   const bool file = ::fstat(file_descriptor, &about) == 0 && S_ISREG(about.st_mode);

@@ -1,7 +1,7 @@
 // Where the lines of the log go: one per process.
 //
-// Whole lines, never torn. A slow reader never blocks a request: what it does not take is kept for a while, and then
-// new lines are dropped and counted.
+// Whole lines, never torn. A slow reader never blocks a request: 1 MiB is buffered, then new lines are dropped and
+// counted.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace semel::telemetry {
 class LogSink {
  public:
   explicit LogSink(int file_descriptor);
-  ~LogSink();  // waits for a second, if that helps
+  ~LogSink();  // waits up to a second for the reader
   LogSink(const LogSink&) = delete;
   LogSink& operator=(const LogSink&) = delete;
 

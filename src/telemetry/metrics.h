@@ -17,7 +17,7 @@
 
 namespace semel::telemetry {
 
-// What a store tells of itself: made before the store, and counted on its thread.
+// What a store reports about itself: made before the store, and counted on its thread.
 struct StoreMetrics {
   Histogram batch_writes{count_bounds};
   Histogram sync_seconds;
@@ -32,7 +32,7 @@ struct ClientMetrics {
 
 class Metrics {
  public:
-  // `store` is null if the store does not tell; `log` is null if its lines are not counted, and outlives this.
+  // `store` is null if the store reports nothing. `log` is null if its lines are not counted; it outlives this.
   explicit Metrics(std::shared_ptr<const StoreMetrics> store = nullptr, const LogSink* log = nullptr)
       : store_(std::move(store)), log_(log) {}
 

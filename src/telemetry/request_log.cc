@@ -59,7 +59,7 @@ std::string_view RequestLog::time_text(Time at) {
 void RequestLog::add(const LogEntry& entry) {
   core::json::JsonWriter json(lines_);
   // What others sent is written as bytes, and what is not known is left out.
-  const auto text = [&](std::string_view member, std::string_view value) {
+  const auto text = [&](const core::json::MemberName& member, std::string_view value) {
     if (!value.empty()) json.bytes(member, value);
   };
   json.begin_object().bytes("time", time_text(entry.at)).bytes("level", name(entry.level)).bytes("event", "request");
@@ -83,7 +83,7 @@ void RequestLog::add(const LogEntry& entry) {
 }
 
 void RequestLog::flush() {
-  sink_.write(lines_);  // also nothing: there may be a backlog
+  sink_.write(lines_);  // even if empty: there may be a backlog
   lines_.clear();
 }
 

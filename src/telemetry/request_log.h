@@ -1,6 +1,6 @@
 // One JSON line per request, gathered per thread and written in large pieces.
 //
-// A line holds no key, body, secret or authorization: of the key a short hash, of the query nothing.
+// A line holds no key, body, secret or authorization. It has a short hash of the key, and nothing of the query.
 #pragma once
 
 #include <chrono>
@@ -50,7 +50,7 @@ class RequestLog {
 
   LogSink& sink_;
   std::string lines_;
-  std::chrono::sys_seconds second_;  // that `time_` says: many lines share it
+  std::chrono::sys_seconds second_;  // the one in `time_`: many lines share it
   std::string time_;                 // of the line before; empty if there was none
 };
 

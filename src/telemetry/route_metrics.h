@@ -21,10 +21,10 @@ enum class Ending : std::uint8_t {
   unkeyed,     // guarded, but no key was sent and none is needed
   ran,         // first run, answer kept
   released,    // ran, but may run again
-  unknown,     // ran, and nobody knows what came of it
+  unknown,     // ran, and its outcome is not known
   replayed,    // a duplicate got the stored answer
   refused,     // see the problem
-  malformed,   // not a request we take
+  malformed,   // not a valid request
   observed,    // mode = "observe": passed through, but looked at
   superseded,  // an event older than one of its object that has been processed: acknowledged, not handed on
 };
@@ -44,10 +44,10 @@ struct RouteMetrics {
   std::atomic<std::uint64_t> bad_outcome_fields{0};
 };
 
-// Those of all routes.
+// The counters of all routes.
 class RouteTable {
  public:
-  // A route keeps its counters over reloads as long as its path stays the same. The reference stays valid for ever.
+  // A route keeps its counters over reloads as long as its path stays the same. The reference is valid as long as this.
   RouteMetrics& route(std::string_view label);
 
   // How many requests of all routes were refused with this problem.

@@ -16,7 +16,7 @@
 
 namespace semel::telemetry {
 
-// How a delivery ended, seen by its event.
+// How a delivery ended for its event.
 enum class EventEnd : std::uint8_t {
   handled,       // the handler did its work, and the answer is kept
   failed,        // the handler said no, or was not reached; the event comes again
@@ -29,7 +29,7 @@ inline constexpr std::size_t event_ends = 6;
 
 // Counters of one webhook; label is the path pattern of the configuration.
 struct WebhookCounters {
-  static constexpr std::size_t secrets_counted = 8;  // those behind are counted with the last
+  static constexpr std::size_t secrets_counted = 8;  // the ones after are counted with the last
 
   WebhookCounters(std::string path, std::string sender) : label(std::move(path)), provider(std::move(sender)) {}
   std::string label;
@@ -39,15 +39,15 @@ struct WebhookCounters {
   std::atomic<std::uint64_t> handshakes{0};
   std::atomic<std::uint64_t> handshakes_refused{0};
   std::array<std::atomic<std::uint64_t>, event_ends> by_end{};
-  std::atomic<std::uint64_t> unplaced{0};  // ordered = true, but the event says nothing of its order
+  std::atomic<std::uint64_t> unplaced{0};  // ordered = true, but the event does not tell its order
   Histogram handler_seconds;
   Histogram attempts{count_bounds};  // by event, counted when it has been handled
 };
 
 class WebhookMetrics {
  public:
-  // A webhook keeps its counters over reloads as long as its path and provider stay the same. The reference stays valid
-  // for ever.
+  // A webhook keeps its counters over reloads as long as its path and provider stay the same. The reference is valid as
+  // long as this.
   WebhookCounters& webhook(std::string_view label, std::string_view provider);
 
   void render(std::string& out) const;

@@ -1,4 +1,5 @@
-// Schemes are tried in the order of the provider's file. Of several faults the one that came furthest is told.
+// Schemes are tried in the order of the provider's file. Of several faults, the one of the scheme that got furthest is
+// reported.
 #include "webhook/authenticate.h"
 
 #include <algorithm>
@@ -100,7 +101,7 @@ Matched match(const SignatureScheme& scheme, const std::vector<std::optional<Sec
   return std::unexpected(SignatureFault::mismatch);
 }
 
-// Every element must be signed; the first one's secret is told.
+// Every element must be signed; returns the first one's secret.
 Matched match_items(const SignatureScheme& scheme, const std::vector<std::optional<SecretKey>>& keys, const Lock& lock,
                     const policy::RequestView& request, const std::vector<std::string>& pointer, Time now) {
   const auto items = json_items(request.body, pointer);

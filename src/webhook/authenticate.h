@@ -1,8 +1,8 @@
-// Whether a delivery comes from who it says: any of our secrets may match any of its signatures, in any of the
-// provider's schemes.
+// Whether a delivery is authentic: any of our secrets may match any of its signatures, in any of the provider's
+// schemes.
 //
-// The bytes are those that arrived, before anything decodes them; comparison takes the same time wherever tags differ.
-// Secrets are decoded once, when the configuration is read.
+// It works on the bytes that arrived, before anything decodes them. A comparison takes the same time wherever tags
+// differ. Secrets are decoded once, when the configuration is read.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ namespace semel::webhook {
 
 struct SecretKey {
   std::string bytes;
-  std::string id;  // what names it, where the secret says so
+  std::string id;  // its name, if the secret has one
 };
 
-// Nothing: the secret is not written in this form.
+// Null if the secret does not have this form.
 std::optional<SecretKey> make_secret_key(const reading::Secret& secret, KeyForm form);
 
-// What is known of an endpoint before the first delivery.
+// What is known about an endpoint before the first delivery.
 struct Lock {
   std::vector<std::vector<std::optional<SecretKey>>> keys;  // by scheme, then by secret
   std::string public_url;

@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t label_bytes_max = 100;
 
-// One short printable value stands for itself; anything else is hashed, behind a byte that no value can begin with.
+// One short printable value is used as it is; anything else is hashed, after a byte that no value can begin with.
 std::string key_text(const policy::Expression& expression, std::string joined) {
   const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
   const bool plain =
@@ -47,8 +47,8 @@ Fingerprint fingerprint_of(const Provider& provider, bool signs_id, const policy
   return fingerprint(asked, all_of_it ? BodyForm::raw : BodyForm::json, provider.event.ignore);
 }
 
-// The first id that is there. An id that is there but cannot be used is not passed over: another attempt may have it
-// right, and would get another key.
+// The first id that is present. An id that is present but not usable is not skipped: another attempt may have it right,
+// and would get another key.
 std::expected<std::string, policy::PartError> id_of(const Provider& provider, const policy::Expression* key_from,
                                                     const policy::RequestView& request) {
   if (key_from != nullptr) {
@@ -71,8 +71,8 @@ std::string_view name(core::OrderForm form) {
   return form == core::OrderForm::rfc3339 ? "rfc3339" : "text";
 }
 
-// The mark of an object has a key like any other, behind a byte that no text of an event begins with. What the stamps
-// are made of is part of it: if a provider's file says something else one day, old marks do not count.
+// The mark of an object has a key like any other, after a byte that no text of an event begins with. The expressions of
+// the stamps are part of it: if a provider's file changes them, old marks do not count.
 SharedOrder order_of(const EventRules& rules, const EventPlace& place, const policy::RequestView& request) {
   if (!place.ordered || !rules.object || !rules.order) return nullptr;
   const auto object = policy::evaluate(*rules.object, request);

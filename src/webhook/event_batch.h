@@ -1,6 +1,6 @@
 // A delivery that holds several events, each with a key of its own.
 //
-// Events are claimed one by one; the handler is given those that nobody has processed yet, in the order in which they
+// Events are claimed one by one; the handler gets those that have not been processed yet, in the order in which they
 // came, and the delivery is acknowledged when all of them are done.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace semel::webhook {
 inline constexpr std::size_t batch_items_max = 1'000;
 
 struct EventBatch {
-  std::vector<std::string_view> items;  // as they stand in the body
+  std::vector<std::string_view> items;  // as they are in the body
   // The different events among them, in the order of their objects, if they are ordered, and of their keys: two
   // deliveries that share some claim them in the same order, so that one of the two gets all. `identities[i]` is of
   // `items[firsts[i]]`.
@@ -29,11 +29,11 @@ struct EventBatch {
   std::vector<std::size_t> firsts;
 };
 
-// What a batch is made of; nothing if the body is a single event; a refusal if one of the events has no key.
+// The parts of a batch. Null if the body is a single event; a refusal if one of the events has no key.
 using Split = std::variant<std::monostate, EventBatch, policy::Refusal>;
 Split split_batch(const Provider& provider, const EventPlace& place, bool signs_id, const policy::RequestView& request);
 
-// The body with only the items that `keep` says; all of it, byte by byte, if that is all of them.
+// The body with only the items that `keep` lists; unchanged, byte by byte, if it lists all of them.
 std::string body_with(std::string_view body, const std::vector<std::string_view>& items, const std::vector<bool>& keep);
 
 }  // namespace semel::webhook

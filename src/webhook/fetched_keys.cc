@@ -1,4 +1,4 @@
-// One function per algorithm with code of its own; each wants its document, then judges.
+// One function per algorithm with code of its own; each asks for its document, then judges.
 #include "webhook/fetched_keys.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ std::optional<std::string> member(const policy::RequestView& request, std::strin
   return value ? std::optional(*std::move(value)) : std::nullopt;
 }
 
-// Whether a delivery may send us there: the address begins as the provider's file says, and goes on plainly.
+// Whether a delivery may send us to this address: it begins as the provider's file says, and the rest is plain.
 bool is_pinned(std::string_view url, const SignatureScheme& scheme) {
   const auto plain = [](char c) { return c > ' ' && c <= '~' && c != '\\' && c != '#' && c != '@'; };
   if (url.size() > url_bytes_max || !std::ranges::all_of(url, plain) || url.find("..") != std::string_view::npos) {
@@ -91,8 +91,8 @@ Judged judge_paypal(const Case& one) {
   return SignatureFault::mismatch;
 }
 
-// `sns.REGION.amazonaws.com`, which no list of beginnings can say.
-// What stands behind it, if the address is there.
+// The rest of an address at `sns.REGION.amazonaws.com`, which a list of beginnings cannot express. Null if it is
+// another address.
 std::optional<std::string_view> behind_sns(std::string_view url) {
   constexpr std::string_view start = "https://sns.";
   constexpr std::array<std::string_view, 2> domains{".amazonaws.com/", ".amazonaws.com.cn/"};
@@ -128,7 +128,7 @@ bool is_sns_confirmation(std::string_view url, const SignatureScheme& scheme) {
   return is_pinned(url, scheme) || behind_sns(url).value_or("").starts_with("?Action=ConfirmSubscription&");
 }
 
-// What SNS signs: names and values in lines, of those members that are there.
+// What SNS signs: names and values in lines, of those members that are present.
 std::optional<std::string> sns_text(const policy::RequestView& request, std::string_view type) {
   constexpr std::array<std::string_view, 6> of_notification{"Message",   "MessageId", "Subject",
                                                             "Timestamp", "TopicArn",  "Type"};
@@ -173,7 +173,7 @@ std::optional<Time> time_claim(const Token& token, std::string_view name) {
   return text ? parse_moment(*text, MomentForm::seconds) : std::nullopt;
 }
 
-// Where the key of a token is: in a set that is the same for all, or one that is asked for by its name.
+// Where the key of a token is: in a set that is the same for all, or in a document of its own.
 Wanted key_document(const SignatureScheme& scheme, const Token& token, const SecretKey& secret) {
   Wanted wanted{.url = scheme.keys.front()};
   if (scheme.algorithm == Algorithm::plaid) {

@@ -1,9 +1,9 @@
 // Providers whose keys have to be fetched: PayPal, AWS SNS, and tokens signed by keys of a JSON web key set (Google
 // Pub/Sub, Plaid).
 //
-// Nothing is fetched here. judge_delivery() says which document it wants; who has it asks again with it. What may be
-// fetched is pinned by the provider's file: a document whose address does not begin with one of `keys` is never wanted,
-// whatever a delivery says.
+// Nothing is fetched here. judge_delivery() returns which document it needs; the caller gets it and asks again. The
+// provider's file limits what may be fetched: a document whose address does not begin with one of `keys` is never asked
+// for, whatever a delivery says.
 #pragma once
 
 #include <functional>
@@ -22,14 +22,14 @@ namespace semel::webhook {
 
 struct Wanted {
   std::string url;
-  std::string body{};    // of a POST; empty: a GET
+  std::string body{};    // of a POST; empty for a GET
   std::string name{};    // under which it is kept, if not its address
-  bool refresh = false;  // the one that there is does not have the key; a newer one may
+  bool refresh = false;  // the document at hand does not have the key; a newer one may
 
   [[nodiscard]] const std::string& kept_as() const { return name.empty() ? url : name; }
 };
 
-// The document kept under a name, or nothing.
+// The document kept under a name, or null.
 using Documents = std::function<std::optional<std::string_view>(const std::string& name)>;
 
 using Judged = std::variant<Authentic, SignatureFault, Wanted>;
@@ -38,10 +38,10 @@ Judged judge_delivery(const Provider& provider, const Lock& lock, const policy::
 
 // A sender that asks whether it may send events here; visiting the address says yes.
 struct Confirmation {
-  std::string url;  // empty: it is not where the sender's addresses are, and must not be visited
+  std::string url;  // empty if it is not an address of the sender, and must not be visited
 };
 
-// Of an authentic request; nothing if it asks for none.
+// For an authentic request; null if it asks for none.
 std::optional<Confirmation> confirmation_of(const SignatureScheme& scheme, const policy::RequestView& request);
 
 }  // namespace semel::webhook

@@ -26,7 +26,7 @@
 namespace semel::webhook {
 namespace {
 
-// What the parts of an answer stand for.
+// The values for the parts of an answer.
 struct Words {
   std::string token;
   std::string hmac;
@@ -85,9 +85,9 @@ std::string json_body(const Handshake& handshake, const Words& words) {
   json.begin_object();
   for (const auto& [name, value] : handshake.json) {
     if (const auto* const text = std::get_if<policy::Expression>(&value)) {
-      json.text(name, filled_in(*text, words));
+      json.escaped_name(name).text(filled_in(*text, words));
     } else {
-      json.number(name, std::get<std::int64_t>(value));
+      json.escaped_name(name).number(std::get<std::int64_t>(value));
     }
   }
   json.end_object();

@@ -1,7 +1,7 @@
-// What a provider asks before it sends events, answered without the upstream and without the store.
+// The question that a provider asks before it sends events, answered without the upstream and the store.
 //
-// A handshake that returns an HMAC of what the caller chose would sign forged deliveries for anybody, so what may be
-// echoed or signed is bounded: letters of an alphabet without a colon or a brace, and not many of them.
+// A handshake that returns an HMAC of any text would sign forged deliveries for anybody. So what may be echoed or
+// signed is limited: characters of an alphabet without a colon or a brace, and few of them.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ enum class Stage : std::uint8_t {
 
 struct HandshakeAnswer {
   Response response;
-  bool accepted = false;  // false: a refusal, 400 or 401
+  bool accepted = false;  // false for a refusal, 400 or 401
 };
 
-// Nothing: the request is no handshake of this stage.
+// Null if the request is not a handshake of this stage.
 std::optional<HandshakeAnswer> answer_handshake(const Provider& provider, const Lock& lock,
                                                 const reading::Secret& verify_token, const policy::RequestView& request,
                                                 Stage stage);

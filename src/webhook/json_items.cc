@@ -1,4 +1,4 @@
-// Walks over text that is known to be JSON, so that all it has to tell apart is where a value ends.
+// Walks over text that is known to be JSON, so that it only has to find where a value ends.
 #include "webhook/json_items.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
   return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
 }
 
-// Behind the closing quote; `at` is the opening one.
+// The place after the closing quote; `at` is the opening one.
 std::size_t skip_string(std::string_view text, std::size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at) {
     if (text[at] == '\\') ++at;

@@ -11,12 +11,12 @@
 
 namespace semel::webhook {
 
-// Where each element stands. `pointer` leads to the array, through objects only; an empty one means the whole document.
+// The text of each element. `pointer` leads to the array, through objects only; an empty one means the whole document.
 // The document is validated as a whole first.
 std::expected<std::vector<std::string_view>, policy::JsonMiss> json_items(std::string_view document,
                                                                           std::span<const std::string> pointer);
 
-// The value of the one member of that name of the object that the document is, as it is written.
+// The document is an object: the value of its one member of that name, as it is written.
 std::expected<std::string_view, policy::JsonMiss> json_member(std::string_view document, std::string_view name);
 
 }  // namespace semel::webhook

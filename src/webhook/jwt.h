@@ -1,7 +1,7 @@
 // JSON web tokens (RFC 7519) in the compact form, signed with RS256 or ES256 by a key of a JSON web key set.
 //
-// A token is taken apart and believed only as far as the caller asks; `alg` decides nothing but which of the two is
-// tried, and a key is used only for its own kind.
+// A token is taken apart, and only what the caller asks for is verified. `alg` only decides which of the two is tried,
+// and a key is used only for its own kind.
 #pragma once
 
 #include <optional>
@@ -18,15 +18,15 @@ struct Token {
   std::string signature;
 };
 
-// Nothing: not a token of this kind.
+// Null if it is not a token of this kind.
 std::optional<Token> read_token(std::string_view text);
 
-// The key called `key_id` of a set (`{"keys": [...]}`) or the one of `{"key": {...}}`, as JSON. Nothing: there is none.
+// The key called `key_id` of a set (`{"keys": [...]}`) or the one of `{"key": {...}}`, as JSON. Null if there is none.
 std::optional<std::string> find_key(std::string_view document, std::string_view key_id);
 
 bool is_signed_by(const Token& token, std::string_view key);
 
-// A claim that is a string, a number or a truth value. Nothing: it is not there.
+// A claim that is a string, a number or a truth value. Null if it is missing.
 std::optional<std::string> claim(const Token& token, std::string_view name);
 
 }  // namespace semel::webhook

@@ -23,7 +23,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-// Whole milliseconds: of the digits behind the point, three count.
+// Whole milliseconds: of the digits after the point, three count.
 Time in_millis(const core::ExactTime& exact) {
   int millis = 0;
   for (std::size_t i = 0; i < 3; ++i) millis = millis * 10 + (i < exact.fraction.size() ? exact.fraction[i] - '0' : 0);

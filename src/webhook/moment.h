@@ -11,8 +11,8 @@ namespace semel::webhook {
 
 enum class MomentForm : std::uint8_t { seconds, millis, rfc3339 };
 
-// Nothing: not a moment in this form. Numbers are digits and nothing else, at most 15 of them. Fractions of a
-// millisecond are cut off.
+// Null if it is not a moment in this form. Numbers are digits only, at most 15 of them. Fractions of a millisecond are
+// cut off.
 std::optional<Time> parse_moment(std::string_view text, MomentForm form);
 
 }  // namespace semel::webhook

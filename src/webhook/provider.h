@@ -45,13 +45,13 @@ constexpr bool fetches_keys(Algorithm algorithm) {
          algorithm == Algorithm::plaid;
 }
 
-// How the key is made of the secret in the configuration.
+// How the key is made from the secret in the configuration.
 enum class KeyForm : std::uint8_t {
-  raw,      // its bytes as they stand
+  raw,      // its bytes as they are
   hex,      // decoded
   base64,   // decoded
-  whsec,    // base64, perhaps behind `whsec_`
-  whpk,     // base64 behind `whpk_`: a public key
+  whsec,    // base64, perhaps after `whsec_`
+  whpk,     // base64 after `whpk_`: a public key
   id_sha1,  // `ID|SECRET`: the SHA-1 of SECRET; ID names it
   id_raw,   // `ID|SECRET`: the bytes of SECRET; ID names it
 };
@@ -63,13 +63,13 @@ struct SignatureScheme {
   Algorithm algorithm = Algorithm::hmac_sha256;
   KeyForm key = KeyForm::raw;
   policy::Expression from;  // one part: {header:}, {headers:}, {query:}, {json:} or {form:}
-  char separator = '\0';    // between several signatures; none: there is one to a line
+  char separator = '\0';    // between several signatures; none if there is one per line
   std::string prefix;       // of an item that is a signature, with ID for the name of the secret
   std::string suffix;
   bool prefix_has_key_id = false;
   Encoding encoding = Encoding::hex;
   policy::Expression signed_text;
-  std::optional<policy::Expression> body_hash;  // where a SHA-256 of the body stands, in hexadecimal, which is signed
+  std::optional<policy::Expression> body_hash;  // where to find a SHA-256 of the body, in hexadecimal, which is signed
   bool signs_id = false;                        // whether the event's id is among the bytes that are signed
   bool per_item = false;                        // each element of a batch carries a signature of its own
 
@@ -78,12 +78,12 @@ struct SignatureScheme {
 
   std::optional<policy::Expression> timestamp;
   MomentForm timestamp_form = MomentForm::seconds;
-  Millis tolerance{0};  // zero: any age will do
+  Millis tolerance{0};  // zero if any age is fine
 };
 
 struct EventRules {
-  bool deduplicate = true;             // false: nothing names an event, so every authentic delivery is handed on
-  std::vector<policy::Expression> id;  // the first whose parts are all there
+  bool deduplicate = true;             // false if nothing names an event: every authentic delivery is handed on
+  std::vector<policy::Expression> id;  // the first whose parts are all present
   std::optional<policy::Expression> type;
   std::optional<policy::Expression> object;
   std::optional<policy::Expression> order;
@@ -92,7 +92,7 @@ struct EventRules {
   IgnoreList ignore;                              // what differs between attempts, where the id is not signed
 };
 
-// What a sender hears when its event has been processed, whatever the handler said.
+// The answer to a sender when its event has been processed, whatever the handler's answer was.
 struct Acknowledgement {
   std::uint16_t status = 200;
   std::string body;
@@ -102,7 +102,7 @@ enum class TokenLetters : std::uint8_t { plain, hex, digits };
 
 struct Handshake {
   std::string method = "POST";
-  std::optional<policy::Expression> when;  // must be there, and
+  std::optional<policy::Expression> when;  // must be present, and
   std::string is;                          // equal to this if this is not empty
   bool authenticated = true;               // answered only when the request's signature is right
   std::optional<policy::Expression> token;
@@ -125,7 +125,7 @@ struct Provider {
   std::string about;  // what is not verified about the rest, for people
   std::vector<SignatureScheme> schemes;
   EventRules event;
-  Millis horizon{0};  // how long it repeats an event by itself; zero: it does not, or nobody says
+  Millis horizon{0};  // how long it repeats an event by itself; zero if it does not, or if that is not documented
   Millis ttl{0};
   std::optional<Acknowledgement> ack;
   std::vector<Handshake> handshakes;
@@ -136,15 +136,15 @@ struct LoadedProvider {
   std::vector<reading::Issue> warnings;
 };
 
-// `file` is what the issues call it. The error has every error and every warning, in the order of the file.
+// `file` is its name in the issues. The error has every error and every warning, in the order of the file.
 std::expected<LoadedProvider, std::vector<reading::Issue>> parse_provider(std::string_view text, std::string_view name,
                                                                           std::string_view file);
 
-// The part of a key that changes from attempt to attempt, as it is written, or nothing: the signature, its time, a
-// number of the attempt. With such a key every retry would look new.
+// The part of a key that changes from attempt to attempt, as it is written: the signature, its time, a number of the
+// attempt. Null if there is none. With such a key every retry would look new.
 std::optional<std::string> unstable_part(const policy::Expression& key, const std::vector<SignatureScheme>& schemes);
 
-// Those that are compiled in, in the order of their names.
+// The providers that are compiled in, in the order of their names.
 struct ProviderFile {
   std::string_view name;
   std::string_view text;

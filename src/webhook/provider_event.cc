@@ -1,4 +1,4 @@
-// [event] of a provider's file: what names an event, and what tells which of two is the newer one.
+// [event] of a provider's file: what names an event, and what tells which of two is newer.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -26,7 +26,7 @@ namespace {
 constexpr std::array order_choices{reading::Choice<core::OrderForm>{"number", core::OrderForm::number},
                                    reading::Choice<core::OrderForm>{"rfc3339", core::OrderForm::rfc3339},
                                    reading::Choice<core::OrderForm>{"text", core::OrderForm::text}};
-// Counted up or made anew with every attempt, at one provider or another.
+// At some provider these are counted up, or made again, for every attempt.
 constexpr std::array attempt_fields{"x-slack-retry-num",
                                     "x-attempt-number",
                                     "x-atlassian-webhook-retry",

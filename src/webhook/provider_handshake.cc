@@ -1,4 +1,4 @@
-// [[handshake]] of a provider's file: what it asks before it sends events, and what it wants to hear.
+// [[handshake]] of a provider's file: what it asks before it sends events, and the answer that it expects.
 #include <array>
 #include <cstdint>
 #include <optional>

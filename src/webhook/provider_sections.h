@@ -14,7 +14,7 @@ void read_signature(reading::Reading& reading, const reading::Node& node, Provid
 void read_event(reading::Reading& reading, const reading::Node* node, Provider& provider);
 void read_handshake(reading::Reading& reading, const reading::Node& node, Provider& provider);
 
-// Shared by them. "" leaves the target empty.
+// Shared by the readers. "" leaves the target empty.
 void read_expression(reading::TableReader& table, std::string_view key, policy::ExpressionUse use,
                      std::optional<policy::Expression>& into);
 

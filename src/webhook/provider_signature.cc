@@ -66,7 +66,7 @@ void read_separator(reading::TableReader& table, char& into) {
   into = text.size() == 1 ? text.front() : '\0';
 }
 
-// `v1={}`: what stands around a signature. `{key_id}`, at the very beginning, is the name of our secret.
+// `v1={}`: the text around a signature. `{key_id}`, at the very beginning, is the name of our secret.
 void read_item(reading::TableReader& table, SignatureScheme& scheme) {
   constexpr std::string_view hole = "{}";
   constexpr std::string_view key_id = "{key_id}";

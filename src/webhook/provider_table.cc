@@ -1,4 +1,4 @@
-// One row per provider, made of the same data that the gateway runs on.
+// One row per provider, made from the same data that the gateway uses.
 #include "webhook/provider_table.h"
 
 #include <algorithm>

@@ -6,6 +6,6 @@
 namespace semel::webhook {
 
 std::string provider_list();      // for a terminal
-std::string provider_markdown();  // docs/providers.md, which a test holds to this
+std::string provider_markdown();  // docs/providers.md; a test compares the two
 
 }  // namespace semel::webhook

@@ -1,4 +1,4 @@
-// One scheme after the other is tried; each step adds what the scheme wants to find.
+// One scheme after the other is tried; each step adds what the scheme needs.
 #include "webhook/sign.h"
 
 #include <algorithm>
@@ -141,7 +141,7 @@ struct Signer {
   }
 };
 
-// Puts the signature where `{signature}` stands in the body, or in each item of a batch.
+// Replaces `{signature}` in the body, or in each item of a batch, by the signature.
 Result<void> sign_inside(const Signer& signer, const Provider& provider, SignedDelivery& delivery,
                          std::string_view timestamp) {
   std::vector<std::string> items{delivery.body};

@@ -29,8 +29,8 @@ struct SignedDelivery {
   std::string body;
 };
 
-// With the first of the provider's schemes that takes such a secret and such a body. Where the signature stands inside
-// a JSON body, the body says with `{signature}` where; where it stands in a form, the body is the field that is signed.
+// Uses the first of the provider's schemes that accepts such a secret and such a body. If the signature goes into a
+// JSON body, the body says with `{signature}` where; if it goes into a form, the body is the field that is signed.
 // Code::invalid: no scheme does; the detail says why.
 Result<SignedDelivery> sign_delivery(const Provider& provider, const SignOrder& order);
 

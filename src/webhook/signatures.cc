@@ -1,4 +1,4 @@
-// Odd input ends here, as a fault and never as anything else.
+// Odd input ends here, always as a fault.
 #include "webhook/signatures.h"
 
 #include <array>
@@ -36,7 +36,7 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view start) {
   return text.size() >= start.size() && core::equal_ignoring_case(text.substr(0, start.size()), start);
 }
 
-// The lines in which signatures stand. Nothing: they cannot be read.
+// The lines that hold signatures. Null if they cannot be read.
 std::optional<std::vector<std::string>> lines_with(const policy::Part& from, const policy::RequestView& request) {
   std::vector<std::string> lines;
   if (from.kind == policy::PartKind::header || from.kind == policy::PartKind::headers) {
@@ -54,7 +54,7 @@ std::optional<std::vector<std::string>> lines_with(const policy::Part& from, con
   return lines;
 }
 
-// Nothing: too many.
+// Null if there are too many.
 std::optional<std::vector<std::string_view>> items_of(const std::vector<std::string>& lines, char separator) {
   std::vector<std::string_view> items;
   for (const std::string& line : lines) {
@@ -70,7 +70,7 @@ std::optional<std::vector<std::string_view>> items_of(const std::vector<std::str
   return items;
 }
 
-// What stands between prefix and suffix; nothing: another kind of item.
+// The text between prefix and suffix. Null for another kind of item.
 std::optional<std::string_view> inside(std::string_view item, const SignatureScheme& scheme) {
   if (scheme.prefix_has_key_id) {
     const std::size_t at = item.find(scheme.prefix);
@@ -101,7 +101,7 @@ bool is_costly(Algorithm algorithm) {
   return algorithm == Algorithm::ed25519 || algorithm == Algorithm::ecdsa_p256_sha256;
 }
 
-// Exactly one, wherever it stands.
+// Exactly one, wherever it is.
 std::optional<std::string> timestamp_of(const SignatureScheme& scheme, const policy::RequestView& request,
                                         const std::vector<std::string_view>& items) {
   const policy::Part& part = scheme.timestamp->parts.front();

@@ -1,5 +1,5 @@
-// The signatures that a delivery carries, found and decoded. What a stranger may send is bounded here: cost is linear
-// in the size of the header, and a delivery with too many of anything is malformed.
+// The signatures that a delivery carries, found and decoded. What a stranger can send is limited here: the cost is
+// linear in the size of the header, and a delivery with too many of anything is malformed.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace semel::webhook {
 // Why a delivery is not believed; counted by these names.
 enum class SignatureFault : std::uint8_t {
   missing,    // no signature at all
-  malformed,  // something is there that cannot be read
+  malformed,  // there is one, but it cannot be read
   stale,      // signed too long ago, or in the future
   mismatch,   // not signed with a secret of ours, or altered
   no_key,     // the key that it is signed with could not be fetched

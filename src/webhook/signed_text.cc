@@ -17,7 +17,7 @@
 namespace semel::webhook {
 namespace {
 
-// Names in order, each followed by its value; a name that comes several times with its different values in order.
+// Names in order, each followed by its value. A name that occurs several times has its different values in order.
 std::optional<std::string> whole_form(const policy::RequestView& request) {
   if (request.body.empty()) return std::string{};
   auto pairs = policy::is_form(request) ? policy::form_pairs(request.body) : std::nullopt;

@@ -24,14 +24,14 @@ enum class Delivery : std::uint8_t { forward, inbox };
 
 struct Webhook {
   policy::Pattern path;
-  policy::Pattern plain_path;  // as the most obliging of servers reads it; see plainest()
+  policy::Pattern plain_path;  // as the most lenient server reads it; see plainest()
   policy::Target target;
   std::string space;
   std::string provider;
-  Provider rules;  // what the provider's file says
+  Provider rules;  // from the provider's file
   std::vector<reading::Secret> secrets;
   reading::Secret verify_token;
-  Lock lock;                                    // made of the rules and the secrets
+  Lock lock;                                    // made from the rules and the secrets
   std::optional<policy::Expression> event_key;  // null: as the provider's file says
   Delivery delivery = Delivery::forward;
   bool ordered = false;

@@ -109,5 +109,15 @@ TEST_F(RateLimiterTest, HoldsTheLimitForAllWhenAddressesAreForgotten) {
   EXPECT_TRUE(take(address(2)));
 }
 
+// A webhook that keeps its path and its provider over a reload keeps what it has used up; another one starts anew.
+TEST(RateLimitersTest, AreKeptByPathAndProvider) {
+  RateLimiters limiters;
+  RateLimiter& first = limiters.of("/a", "stripe");
+  for (int i = 0; i < 1'000; ++i) limiters.of("/" + std::to_string(i), "stripe");
+  EXPECT_EQ(&limiters.of("/a", "stripe"), &first);
+  EXPECT_NE(&limiters.of("/a", "github"), &first);
+  EXPECT_NE(&limiters.of("/b", "stripe"), &first);
+}
+
 }  // namespace
 }  // namespace semel::gateway

@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include "telemetry/request_log.h"
+#include "telemetry/log_sink.h"
 #include <semel/problem.h>
 
 namespace semel::telemetry {
@@ -46,13 +46,12 @@ std::string family_of(const std::string& line, const std::set<std::string>& hist
 // Every line is one that Prometheus reads; each family has its HELP and its TYPE first, stands in one piece, and no
 // series comes twice.
 TEST(MetricsTest, IsInTheTextFormat) {
-  Metrics metrics(std::make_shared<StoreMetrics>());
+  const LogSink log(-1);
+  Metrics metrics(std::make_shared<StoreMetrics>(), &log);
   metrics.route("/v1/*");
   metrics.route("/v2/{id}");
   metrics.webhooks.webhook("/hooks/a", "stripe");
   metrics.webhooks.webhook("/hooks/b", "github");
-  LogSink log(-1);
-  metrics.log = &log;
   const std::regex sample(
       R"re(([a-z_]+)(\{[a-z_]+="([^"\\]|\\["\\n])*"(,[a-z_]+="([^"\\]|\\["\\n])*")*\})? [0-9.e+-]+)re");
   std::set<std::string> families;
@@ -153,9 +152,9 @@ TEST(MetricsTest, TellsOfTheProcess) {
   metrics.in_flight -= 1;
   metrics.expired = 11;
   metrics.store_errors = 12;
-  metrics.handshake_failures = 13;
-  metrics.connections_refused = 14;
-  metrics.slow_clients = 15;
+  metrics.clients.handshake_failures = 13;
+  metrics.clients.turned_away = 14;
+  metrics.clients.slow = 15;
   metrics.claim_seconds.add(0.003);
   const std::string text = metrics.render();
   for (const char* line :
@@ -176,10 +175,9 @@ TEST(MetricsTest, SaysNothingOfWhatIsNotThere) {
   EXPECT_EQ(metrics.render().find("semel_webhook_"), std::string::npos);
 
   const auto store = std::make_shared<StoreMetrics>();
-  Metrics telling(store);
+  const LogSink log(-1);
+  const Metrics telling(store, &log);
   store->batch_writes.add(3);
-  LogSink log(-1);
-  telling.log = &log;
   const std::string text = telling.render();
   EXPECT_TRUE(has_line(text, R"(semel_store_batch_writes_bucket{le="4"} 1)"));
   EXPECT_TRUE(has_line(text, "semel_store_sync_seconds_count 0"));

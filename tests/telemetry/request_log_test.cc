@@ -148,24 +148,6 @@ TEST(RequestLogTest, EscapesWhateverComes) {
   }
 }
 
-// A quote at any place of a text is found: eight bytes are looked at together, and the last few by themselves.
-TEST(RequestLogTest, EscapesAtEveryPlace) {
-  for (const char odd : {'"', '\\', '\n', '\x7f', '\x1f', '\x80'}) {
-    for (std::size_t size = 1; size < 20; ++size) {
-      for (std::size_t at = 0; at < size; ++at) {
-        std::string text(size, 'a');
-        text[at] = odd;
-        std::string escaped;
-        append_json_escaped(escaped, text);
-        EXPECT_GT(escaped.size(), size) << static_cast<int>(odd) << " at " << at << " of " << size;
-      }
-    }
-  }
-  std::string plain;
-  append_json_escaped(plain, "nothing odd ~ here");
-  EXPECT_EQ(plain, "nothing odd ~ here");
-}
-
 // Each line has its own time, also when many share a second and when the next one comes.
 TEST(RequestLogTest, TellsEachTime) {
   const File file;

@@ -93,5 +93,12 @@ TEST(WebhookMetricsTest, TellsWhatBecameOfEvents) {
   }
 }
 
+// A path may hold what has a meaning in the format.
+TEST(WebhookMetricsTest, EscapesLabels) {
+  WebhookMetrics metrics;
+  metrics.webhook("/a\"b\\", "p").unplaced = 1;
+  EXPECT_TRUE(has_line(rendered(metrics), R"(semel_webhook_unplaced_total{route="/a\"b\\",provider="p"} 1)"));
+}
+
 }  // namespace
 }  // namespace semel::telemetry

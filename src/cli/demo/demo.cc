@@ -48,7 +48,7 @@ struct DemoOptions {
   bool log = false;
 };
 
-// A folder that is gone when this is.
+// A folder that is deleted with this object.
 class TemporaryFolder {
  public:
   static std::unique_ptr<TemporaryFolder> make() {
@@ -73,7 +73,7 @@ class TemporaryFolder {
 
 void print(const std::string& text) {
   fmt::print("{}", text);
-  static_cast<void>(std::fflush(stdout));  // it may go to a pipe, and whoever reads it wants to start
+  static_cast<void>(std::fflush(stdout));  // it may go to a pipe whose reader waits for it
 }
 
 // Every POST below /v1 needs a key; everything else passes through.
@@ -92,7 +92,7 @@ std::shared_ptr<const config::Config> demo_config(const DemoOptions& options, st
   return std::make_shared<const config::Config>(*std::move(config));
 }
 
-// Those that could have charged something: all below /v1 that are not merely passed through.
+// Requests that could have charged something: all below /v1 that did not just pass through.
 std::uint64_t requests_of(gateway::Gateway& gateway) {
   const telemetry::RouteMetrics& route = gateway.metrics().route(guarded_path);
   const std::uint64_t passed = route.by_ending.at(static_cast<std::size_t>(telemetry::Ending::passed));

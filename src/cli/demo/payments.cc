@@ -46,7 +46,7 @@ std::string payment_id(std::uint64_t number) {
   return "pay_" + std::to_string(number);
 }
 
-// A whole number from 1 to the most that the demo charges.
+// A whole number from 1 to the demo's limit.
 std::optional<std::uint64_t> amount_of(std::string_view body) {
   json::error_code error;
   const json::value document = json::parse(body, error);

@@ -32,7 +32,7 @@ namespace semel::cli {
 
 class PaymentsApi : public http::RequestHandler {
  public:
-  // Code::unavailable: the address cannot be had.
+  // Code::unavailable: the address cannot be used.
   static Result<std::unique_ptr<PaymentsApi>> start(Clock& clock, const reading::Endpoint& endpoint);
   ~PaymentsApi() override;
   PaymentsApi(const PaymentsApi&) = delete;

@@ -50,7 +50,7 @@ bool names(const std::vector<Field>& fields, std::string_view name) {
   return std::ranges::any_of(fields, [&](const Field& field) { return core::equal_ignoring_case(field.name, name); });
 }
 
-// A member of the JSON object that `body` is.
+// A member of `body`, a JSON object.
 std::optional<json::value> member(std::string_view body, std::string_view name) {
   json::error_code error;
   const json::value document = json::parse(body, error);
@@ -59,7 +59,7 @@ std::optional<json::value> member(std::string_view body, std::string_view name) 
   return found == nullptr ? std::nullopt : std::optional<json::value>(*found);
 }
 
-// Of a problem (RFC 9457) in Semel's form: that the same key will never get another answer.
+// Whether a problem (RFC 9457) in Semel's form says that the same key will never get another answer.
 bool says_never(std::string_view body) {
   if (body.size() > problem_bytes_max) return false;
   const auto retry = member(body, "retry");

@@ -23,7 +23,7 @@ enum class Flight : std::uint8_t { answered, cut, lost };
 struct Landed {
   Flight flight = Flight::lost;
   Seen seen;                          // if answered
-  std::optional<Millis> retry_after;  // as the answer says, in its unit of seconds
+  std::optional<Millis> retry_after;  // from the answer, which counts in seconds
 };
 
 class HammerClient {
@@ -33,9 +33,9 @@ class HammerClient {
 
   Task<Landed> send(std::uint64_t key, Letter letter, Cut cut);
 
-  // Whether anybody listens there.
+  // Whether anything listens there.
   Task<bool> reachable();
-  // The number at "effects" in the JSON that the effects URL gives; nothing if there is none.
+  // The number at "effects" in the JSON of the effects URL; null if there is none.
   Task<std::optional<std::uint64_t>> count_effects();
 
   [[nodiscard]] std::string key_text(std::uint64_t key) const;

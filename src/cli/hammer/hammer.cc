@@ -44,7 +44,7 @@ class HammerRun {
                                                context_.get_executor(), ticker_)),
         storm_(std::make_shared<Storm>(options, client_, clock, context_.get_executor(), seed)) {}
 
-  // Nothing: it could not start, and trouble() says why.
+  // Null if it could not start; trouble() says why.
   std::optional<HammerReport> run() {
     ticker_.start();
     asio::co_spawn(context_, whole(), [this](const std::exception_ptr& error) {
@@ -100,7 +100,7 @@ class HammerRun {
     }
   }
 
-  // Shows how far it is, and gives up when nothing moves or somebody says stop.
+  // Shows the progress, and gives up when there is none or on a signal to stop.
   Task<void> watch() {
     for (;;) {
       co_await ticker_.next();

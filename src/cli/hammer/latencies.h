@@ -1,4 +1,4 @@
-// How long answers took: every one of them is kept, so percentiles are exact.
+// How long answers took. Every value is kept, so percentiles are exact.
 #pragma once
 
 #include <chrono>

@@ -15,7 +15,7 @@
 
 namespace semel::cli {
 
-// As the command line has it; the defaults are those that it shows.
+// As given on the command line, with the defaults that its help shows.
 struct HammerArguments {
   std::string url;
   std::string effects;
@@ -39,7 +39,7 @@ struct HammerArguments {
 
 struct HammerTarget {
   reading::Endpoint authority;
-  std::string host;    // as the Host field says it
+  std::string host;    // for the Host field
   std::string target;  // path and query
 };
 
@@ -57,7 +57,7 @@ struct HammerOptions {
   std::uint32_t connections = 0;
   std::uint32_t wrong_percent = 0;
   std::uint32_t cut_percent = 0;
-  std::uint32_t rate = 0;  // a second; 0: as fast as the connections carry them
+  std::uint32_t rate = 0;  // a second; 0 for as fast as the connections allow
   Millis patience{0};
   Millis time_limit{0};
 };

@@ -34,7 +34,7 @@ struct HammerReport {
 std::string report_text(const HammerReport& report);
 std::string report_json(const HammerReport& report);
 
-// One line, to be written over and over while the run lasts.
+// One line, written again and again during the run.
 std::string progress_text(const Tally& tally);
 
 }  // namespace semel::cli

@@ -34,7 +34,7 @@ std::optional<Shot> Schedule::next_fresh(Nanos now) {
   return std::nullopt;
 }
 
-// When the next one is to be sent for the first time. Zero: as soon as there is a connection for it.
+// When the next new request is due. Zero if as soon as there is a connection for it.
 Schedule::Nanos Schedule::fresh_due() const {
   if (options_.rate == 0) return Nanos{0};
   return started_ + Nanos(std::chrono::seconds(1)) * static_cast<std::int64_t>(fresh_) / options_.rate;

@@ -1,4 +1,4 @@
-// See storm.h. pump() is the heart: everything that happens ends with a call of it.
+// See storm.h. pump() is the heart: every event ends with a call of it.
 #include "cli/hammer/storm.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ void Storm::stop() {
   over_->ring();
 }
 
-// Sends what can be sent now, and sees to being called again when there is more to send.
+// Sends what can be sent now, and arranges to be called again when there is more to send.
 void Storm::pump() {
   if (!running_) return;
   if (tally_.all_ended()) {
@@ -89,7 +89,7 @@ void Storm::wake_when_due(Nanos now) {
 }
 
 Task<void> Storm::fly(std::shared_ptr<Storm> self, Shot shot) {
-  // At a given rate the clock starts when the request was due: a server that holds us up must not look quick.
+  // At a given rate the clock starts when the request was due: a server that delays us must not look quick.
   const Nanos from = self->options_.rate != 0 ? shot.due : self->clock_.stopwatch();
   const Cut cut = self->schedule_.draw_cut();
   const Landed landed = co_await self->client_->send(shot.key, shot.letter, cut);

@@ -42,7 +42,7 @@ void add(std::vector<Broken>& broken, const Tally& tally, Promise promise,
   broken.push_back({.promise = promise, .what = std::move(sentence), .keys = std::move(examples)});
 }
 
-// Whether the endpoint let the key run at all: an answer that says yes, or a stored one, whatever it says.
+// Whether the endpoint let the key run at all: it got a success, or any stored answer.
 bool got_through(const OfKey& key) {
   return key.first_runs > 0 || key.replayed;
 }

@@ -1,7 +1,7 @@
 // What a hammer run saw, key by key, and whether the promises held. Pure: no network, no clock, no printing.
 //
 // An answer without the replay marker is a first run. That is the whole trick: an endpoint that keeps its promise gives
-// at most one of them per key, however many requests it was sent, and every other answer is that one again.
+// at most one of them per key, however many requests it gets, and every other answer repeats that one.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ Meaning meaning(const Seen& seen);
 
 class Tally {
  public:
-  // `calls` is how many requests of a key want a final answer.
+  // `calls` is the number of requests of each key that need a final answer.
   Tally(std::size_t keys, std::size_t calls) : calls_(calls), keys_(keys) {}
 
   struct Counts {
@@ -96,13 +96,13 @@ struct Broken {
   std::vector<std::size_t> keys;  // the first few of them
 };
 
-// How often the API says that it acted, while the run lasted.
+// How often the API says that it acted, before and after the run.
 struct Effects {
   std::uint64_t before = 0;
   std::uint64_t after = 0;
 };
 
-// Empty: every promise held.
+// Empty if every promise held.
 std::vector<Broken> judge(const Tally& tally, const std::optional<Effects>& effects);
 
 // 12345 as "12,345".

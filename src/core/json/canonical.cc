@@ -42,7 +42,7 @@ class Canonicaliser {
         ignore_(list),
         paths_(ignore_.everywhere()) {}
 
-  // False: the document has no canonical form.
+  // False if the document has no canonical form.
   bool read() {
     Next next = Next::value;
     while (next != Next::end && next != Next::refuse) {
@@ -115,7 +115,7 @@ class Canonicaliser {
     return first_or_next(frame);
   }
 
-  // What comes behind an opening bracket or a comma.
+  // What comes after an opening bracket or a comma.
   Next first_or_next(Frame& frame) {
     if (frame.kind == JsonKind::object) return Next::name;
     if (!frame.paths.empty()) element(frame);
@@ -177,7 +177,7 @@ class Canonicaliser {
     return true;
   }
 
-  // Every token, and what stands between two, is written in this room: see text.h.
+  // Every token, and what is between two, is written in this room: see text.h.
   void check_room() const {
     check(json_room_for(static_cast<std::size_t>(end_ - in_)) <= static_cast<std::size_t>(out_end_ - out_),
           "canonical JSON stays within its bound");

@@ -28,8 +28,8 @@ class JsonIgnore {
   // Those that lead into the document: all.
   [[nodiscard]] Inside everywhere() const { return {.begin = 0, .end = size()}; }
 
-  // What the list says of a member. `value`, the paths that lead further into it, holds until the next step from the
-  // same container or one around it.
+  // What the list says about a member. `value`, the paths that lead further into it, is valid until the next step from
+  // the same container or one around it.
   struct Step {
     bool ignored = false;
     Inside value;

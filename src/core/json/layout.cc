@@ -79,8 +79,7 @@ bool JsonLayout::close(Position position, JsonKind kind, Position end) {
   return true;
 }
 
-// Left to the closing of a container because a processor is slow to read, in other pieces, what it has only just
-// written.
+// Done when a container closes, because a processor is slow to read what it has just written in pieces of another size.
 void JsonLayout::list_names(Position first) {
   names_.resize(members_.size() - first);
   for (std::size_t i = first; i < members_.size(); ++i) {

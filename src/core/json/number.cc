@@ -1,5 +1,5 @@
-// A number is taken apart into runs of digits of the source; zeros are dropped from the ends of the runs, never one
-// digit moved. So a number of a million digits costs what reading and copying it costs.
+// A number is taken apart into runs of digits of the source; zeros are dropped from the ends of the runs, and no digit
+// is ever moved. So a number of a million digits costs what reading and copying it costs.
 #include "core/json/number.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ bool take_exponent(const char*& in, const char* end, std::int64_t& exponent) {
   return !digits.empty();
 }
 
-// Everything behind the sign; null if it is not a number.
+// Everything after the sign; null if it is not a number.
 const char* take_decimal(const char* in, const char* end, Decimal& decimal) {
   decimal.whole = take_digits(in, end);
   if (decimal.whole.empty() || (decimal.whole.size() > 1 && decimal.whole.front() == '0')) return nullptr;

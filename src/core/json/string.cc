@@ -59,7 +59,7 @@ JsonStep put_plain_run(JsonStep at, const char* end) {
   return at;
 }
 
-// A character that may not stand for itself inside a JSON string.
+// A character that must be escaped inside a JSON string.
 struct Escape {
   explicit Escape(char c) {
     constexpr std::string_view short_of = "\"\\\b\t\n\f\r";
@@ -116,7 +116,7 @@ std::int32_t code_unit(const char* in, const char* end) {
   return unit;
 }
 
-// `at.in` stands behind `\u`.
+// `at.in` is just after `\u`.
 JsonStep put_unicode_escape(JsonStep at, const char* end) {
   const std::int32_t unit = code_unit(at.in, end);
   if (unit < 0) return {};
@@ -130,7 +130,7 @@ JsonStep put_unicode_escape(JsonStep at, const char* end) {
   return {at.in + 6, put_code_point(at.out, static_cast<std::uint32_t>(code))};
 }
 
-// `at.in` stands behind the backslash. Out of line, so that the loop over plain runs needs no stack frame.
+// `at.in` is just after the backslash. Out of line, so that the loop over plain runs needs no stack frame.
 [[gnu::noinline]] JsonStep put_escape(JsonStep at, const char* end) {
   if (at.in == end) return {};
   constexpr std::string_view letters = "\"\\/bfnrt";

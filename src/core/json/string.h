@@ -1,6 +1,6 @@
 // JSON strings in one spelling.
 //
-// Escaped are only the characters that must be: `\"`, `\\`, `\b`, `\t`, `\n`, `\f`, `\r`, and `\u00xx` (lower case) for
+// Only the characters that must be escaped are: `\"`, `\\`, `\b`, `\t`, `\n`, `\f`, `\r`, and `\u00xx` (lower case) for
 // the other control characters. Everything else is UTF-8. Two strings have the same spelling if and only if they have
 // the same characters; nothing is normalised.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace semel::core::json {
 
-// Reads the string whose opening quote stands before `in` and writes it to `out`, with its quotes. Refused: no end, a
+// Reads the string whose opening quote is just before `in` and writes it to `out`, with its quotes. Refused: no end, a
 // control character, an unknown escape, invalid UTF-8 or a lone surrogate.
 JsonStep put_json_string(const char* in, const char* end, char* out);
 

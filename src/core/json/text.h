@@ -9,8 +9,8 @@
 
 namespace semel::core::json {
 
-// Behind the text there is always room for this much more, so that short runs can be copied by a fixed size, past their
-// end: one instruction where a copy of the exact size is a call.
+// There is always room for this much more after the text, so that short runs can be copied by a fixed size, past their
+// end: one instruction, where a copy of the exact size would be a call.
 inline constexpr std::size_t json_slack_bytes = 32;
 
 constexpr std::size_t json_room_for(std::size_t source_bytes) {

@@ -66,7 +66,7 @@ JsonWriter& JsonWriter::close(char bracket) {
   return *this;
 }
 
-JsonWriter& JsonWriter::name(std::string_view name) {
+JsonWriter& JsonWriter::escaped_name(std::string_view name) {
   text(name);
   out_.push_back(':');
   behind_value_ = false;
@@ -76,16 +76,26 @@ JsonWriter& JsonWriter::name(std::string_view name) {
 JsonWriter& JsonWriter::text(std::string_view value) {
   separate();
   out_.push_back('"');
+  return end_text(value);
+}
+
+JsonWriter& JsonWriter::end_text(std::string_view value) {
   append_json_spelling(out_, value);
   out_.push_back('"');
+  behind_value_ = true;
   return *this;
 }
 
 JsonWriter& JsonWriter::bytes(std::string_view value) {
   separate();
   out_.push_back('"');
+  return end_bytes(value);
+}
+
+JsonWriter& JsonWriter::end_bytes(std::string_view value) {
   append_bytes(out_, value);
   out_.push_back('"');
+  behind_value_ = true;
   return *this;
 }
 

@@ -3,11 +3,13 @@
 //   JsonWriter json(out);
 //   json.begin_object().text("type", type).number("status", 409).boolean("held", false).end_object();
 //
-// Commas and quotes are the writer's; that every object and array is ended, and that members have names, is the
-// caller's. No white space is written, and nothing is allocated but room in the string.
+// The writer sees to commas and quotes. The caller sees to it that every object and array is ended, and that members
+// have names. No white space is written, and nothing is allocated but room in the string.
 #pragma once
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,6 +20,35 @@ namespace semel::core::json {
 template <class Number>
 concept WholeNumber = std::integral<Number> && !std::same_as<Number, bool>;
 
+// The name of a member that is written in the code, with all that is around it: `,"name":"`. Made by the compiler,
+// which refuses one that would have to be escaped.
+class MemberName {
+ public:
+  template <std::size_t size>
+  consteval MemberName(const char (&name)[size]) {
+    static_assert(size + 4 <= room, "a longer name needs more room");
+    put(',');
+    put('"');
+    for (const char c : std::string_view(name, size - 1)) {
+      if (c < ' ' || c > '~' || c == '"' || c == '\\') throw "this name has to be escaped";
+      put(c);
+    }
+    put('"');
+    put(':');
+    put('"');
+  }
+
+  [[nodiscard]] constexpr std::string_view before_string() const { return {text_.data(), size_}; }
+  [[nodiscard]] constexpr std::string_view before_value() const { return {text_.data(), size_ - 1}; }
+
+ private:
+  static constexpr std::size_t room = 32;
+  consteval void put(char c) { text_.at(size_++) = c; }
+
+  std::array<char, room> text_{};
+  std::size_t size_ = 0;
+};
+
 class JsonWriter {
  public:
   // Whatever `out` holds stays before the JSON. It must outlive the writer; others may add to it between two documents.
@@ -27,9 +58,15 @@ class JsonWriter {
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }
   JsonWriter& end_array() { return close(']'); }
-  JsonWriter& name(std::string_view name);  // of the member whose value comes next; UTF-8
+  // Names the member whose value comes next: with a literal, or with any UTF-8.
+  JsonWriter& name(const MemberName& member) {
+    append_member(member.before_value());
+    behind_value_ = false;
+    return *this;
+  }
+  JsonWriter& escaped_name(std::string_view name);
 
-  // A string of UTF-8. What must be escaped is; all else is written as it is.
+  // A string of UTF-8. Only what must be escaped is escaped.
   JsonWriter& text(std::string_view value);
   // A string of any bytes, for what others sent: those that are not printable ASCII are written as \u00xx.
   JsonWriter& bytes(std::string_view value);
@@ -47,22 +84,33 @@ class JsonWriter {
   JsonWriter& boolean(bool value);
 
   // The same as members of an object.
-  JsonWriter& text(std::string_view member, std::string_view value) { return name(member).text(value); }
-  JsonWriter& bytes(std::string_view member, std::string_view value) { return name(member).bytes(value); }
-  JsonWriter& hex(std::string_view member, std::span<const std::uint8_t> value) { return name(member).hex(value); }
+  JsonWriter& text(const MemberName& member, std::string_view value) {
+    append_member(member.before_string());
+    return end_text(value);
+  }
+  JsonWriter& bytes(const MemberName& member, std::string_view value) {
+    append_member(member.before_string());
+    return end_bytes(value);
+  }
+  JsonWriter& hex(const MemberName& member, std::span<const std::uint8_t> value) { return name(member).hex(value); }
   template <WholeNumber Number>
-  JsonWriter& number(std::string_view member, Number value) {
+  JsonWriter& number(const MemberName& member, Number value) {
     return name(member).number(value);
   }
-  JsonWriter& thousandths(std::string_view member, std::uint64_t value) { return name(member).thousandths(value); }
-  JsonWriter& decimal(std::string_view member, double value, int places) { return name(member).decimal(value, places); }
-  JsonWriter& boolean(std::string_view member, bool value) { return name(member).boolean(value); }
+  JsonWriter& thousandths(const MemberName& member, std::uint64_t value) { return name(member).thousandths(value); }
+  JsonWriter& decimal(const MemberName& member, double value, int places) {
+    return name(member).decimal(value, places);
+  }
+  JsonWriter& boolean(const MemberName& member, bool value) { return name(member).boolean(value); }
 
  private:
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
   JsonWriter& whole(std::uint64_t value);
   JsonWriter& whole(std::int64_t value);
+  JsonWriter& end_text(std::string_view value);
+  JsonWriter& end_bytes(std::string_view value);
+  void append_member(std::string_view text) { out_.append(text.substr(behind_value_ ? 0 : 1)); }
   void separate();
 
   std::string& out_;

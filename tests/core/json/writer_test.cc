@@ -54,6 +54,7 @@ TEST(JsonWriter, EscapesTextAndBytes) {
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xc3\xa9\"");
   EXPECT_EQ(written([&](JsonWriter& json) { json.bytes(odd); }),
             R"("\"\\/\u0008\u000c\u000a\u000d\u0009\u0001\u001f\u007f\u00c3\u00a9")");
+  EXPECT_EQ(written([&](JsonWriter& json) { json.bytes("nothing odd ~ here"); }), R"("nothing odd ~ here")");
   const std::vector<std::uint8_t> digest{0x00, 0x9f, 0xa0, 0xff};
   EXPECT_EQ(written([&](JsonWriter& json) { json.hex(digest); }), R"("009fa0ff")");
 }
@@ -142,7 +143,7 @@ boost_json::object any_object(JsonWriter& json, int depth) {
   for (int size = *rc::gen::inRange(0, 5); size > 0; --size) {
     const std::string name = any_utf8();
     if (read.contains(name)) continue;
-    json.name(name);
+    json.escaped_name(name);
     read.emplace(name, any_document(json, depth + 1));
   }
   json.end_object();
