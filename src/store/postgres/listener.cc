@@ -1,8 +1,8 @@
 // The thread of the listener: do what is asked, hear what has come, wait for more of either.
 #include "store/postgres/listener.h"
 
+#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/check.h"
+#include "core/encoding.h"
 #include "store/postgres/connection.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -33,25 +34,15 @@ constexpr const char* expect_sql = "SELECT encode(id, 'hex') FROM semel.await_1(
 constexpr Millis pause{1'000};  // after a failure
 constexpr int wait_ms = 1'000;
 
-constexpr std::string_view digits = "0123456789abcdef";
-
 std::string hex(const Digest& id) {
-  std::string text;
-  for (const std::uint8_t byte : id) {
-    text.push_back(digits[byte >> 4U]);
-    text.push_back(digits[byte & 15U]);
-  }
-  return text;
+  return core::to_hex({reinterpret_cast<const char*>(id.data()), id.size()});
 }
 
-std::optional<Digest> from_hex(std::string_view text) {
+std::optional<Digest> id_in(std::string_view text) {
+  const std::optional<std::string> bytes = core::from_hex(text);
   Digest id{};
-  if (text.size() != 2 * id.size()) return std::nullopt;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::size_t value = digits.find(text[i]);
-    if (value == std::string_view::npos) return std::nullopt;
-    id.at(i / 2) = static_cast<std::uint8_t>((static_cast<std::size_t>(id.at(i / 2)) << 4U) | value);
-  }
+  if (!bytes || bytes->size() != id.size()) return std::nullopt;
+  std::ranges::copy(*bytes, id.begin());
   return id;
 }
 
@@ -138,7 +129,7 @@ void NotifyListener::work(const std::vector<Digest>& expected, const std::vector
   const auto over = ask(clock_, connection_.get(), expect_sql, parameters, time_max_);
   if (!over) return connection_.reset();
   for (const Row& row : *over) {
-    const std::optional<Digest> id = from_hex(row.front().value_or(""));
+    const std::optional<Digest> id = id_in(row.front().value_or(""));
     if (id && ended_) ended_(*id);
   }
 }
@@ -148,7 +139,7 @@ void NotifyListener::hear() {
   for (;;) {
     const std::unique_ptr<PGnotify, decltype(&PQfreemem)> notice(PQnotifies(connection_.get()), &PQfreemem);
     if (notice == nullptr) return;
-    const std::optional<Digest> id = from_hex(notice->extra);
+    const std::optional<Digest> id = id_in(notice->extra);
     if (id && ended_) ended_(*id);
   }
 }
