@@ -35,9 +35,9 @@ Millis spread(Millis pause, std::uint64_t& state) {
 Dialer::Dialer(const Clock& clock, std::string url, std::string identity, Millis time_max, Deliver deliver)
     : clock_(clock),
       url_(std::move(url)),
-      identity_(std::move(identity)),
       time_max_(time_max),
-      deliver_(std::move(deliver)) {}
+      deliver_(std::move(deliver)),
+      known_(std::move(identity)) {}
 
 Dialer::~Dialer() {
   {
@@ -53,23 +53,8 @@ Result<Link> Dialer::dial() {
   if (!connection) return std::unexpected(std::move(connection.error()));
   const Result<Server> server = greet(clock_, connection->get(), time_max_);
   if (!server) return std::unexpected(server.error());
-  const Result<void> admitted = admit(*server, timeline_);
+  const Result<void> admitted = known_.admit(*server);
   if (!admitted) return std::unexpected(admitted.error());
-  if (name_.empty()) {
-    name_ = server->name;
-    set_ = server->set;
-  }
-  if (name_ != server->name) {
-    return fail(Code::unavailable, "the address leads to another database than before, which has none of the keys");
-  }
-  if (set_ != server->set) {
-    return fail(Code::unavailable, "the set of shards has changed since this gateway was started; restart it");
-  }
-  if (identity_ != server->identity) {
-    return fail(Code::unavailable,
-                "the identity of the database is not the one that this gateway was started with; restart it");
-  }
-  timeline_ = std::max(timeline_, server->timeline);
   if (server->pooled) return Link{.connection = *std::move(connection), .calling = Calling::by_text};
   for (const Sql& sql : all_sql) {
     const std::string prepare = std::string("PREPARE ") + sql.name + " AS " + sql.text;

@@ -5,13 +5,13 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
 
 #include "store/postgres/connection.h"
+#include "store/postgres/known_server.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -22,7 +22,7 @@ class Dialer {
   using Deliver = std::function<void(Result<Link>)>;
 
   // `deliver` is called on the dialer's thread, with a connection that was admitted or with what went wrong.
-  // `identity` is what the database must say of itself (Server::identity).
+  // `identity`: see KnownServer.
   Dialer(const Clock& clock, std::string url, std::string identity, Millis time_max, Deliver deliver);
   ~Dialer();
   Dialer(const Dialer&) = delete;
@@ -39,12 +39,9 @@ class Dialer {
 
   const Clock& clock_;
   const std::string url_;
-  const std::string identity_;  // by another one our keys have other names
   const Millis time_max_;
   const Deliver deliver_;
-  std::uint32_t timeline_ = 0;  // the newest one seen
-  std::string name_;            // of the database; another one would have none of our keys
-  std::string set_;             // of the shards; with another one keys are elsewhere
+  KnownServer known_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::size_t wanted_ = 0;

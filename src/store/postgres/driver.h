@@ -1,8 +1,8 @@
 // The driver: one thread that gathers the calls of all threads into batches and keeps a few connections busy with them.
 //
-//   callers (any io_context) ──submit()──▶ queue per kind of call ──▶ Statement ──▶ Pipe (connection) ──▶ server
-//                                               ▲                                        │
-//                                               └── not settled, connection lost ────────┘
+//   callers (any io_context) ──submit()──▶ Arrivals ──▶ Backlog ──▶ Statement ──▶ PipePool (connections) ──▶ server
+//                                                         ▲                           │
+//                                                         └─ not settled, or lost ────┘
 //
 // A call that finds a connection idle goes at once, and one that finds all of them idle goes from its own thread; while
 // all are busy, calls gather. Every call may be repeated, since it carries its owner or its fence: a call whose answer
@@ -11,24 +11,20 @@
 // commit that waits for its standbys would then pass for one that they have.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <sys/poll.h>
-
 #include "store/call.h"
-#include "store/postgres/connection.h"
+#include "store/postgres/arrivals.h"
+#include "store/postgres/backlog.h"
 #include "store/postgres/dialer.h"
 #include "store/postgres/pipe.h"
+#include "store/postgres/pipe_pool.h"
 #include "store/postgres/statement.h"
 #include "store/waiting.h"
 #include <semel/async.h>
@@ -63,48 +59,30 @@ class Driver {
   Task<void> submit(StoreCall& call, FormerClaim* former = nullptr);
 
  private:
-  [[nodiscard]] bool idle() const;
-  [[nodiscard]] bool send_here(Entry entry);
+  [[nodiscard]] Arrivals::Done send_here(Entry& entry);
   void serve();
   void take_in();
-  void deliver(Result<Link> link);
   void send();
   std::unique_ptr<Statement> next_batch(std::size_t under_way);
   [[nodiscard]] bool lacks_company() const;
   void wait();
-  [[nodiscard]] bool await_any(std::vector<pollfd>& descriptors);
-  void read_pipes(std::span<const pollfd> descriptors);
   [[nodiscard]] Time next_deadline(Time now) const;
   void settle(Ended ended);
-  void lose(Pipe* pipe);
-  void give_up(Pipe* pipe);
-  void read_stuck();
   void expire();
   void refuse_now(Entry entry, const Error& error);
   void again(Entry entry);
-  void signal() const;
+  void again(GivenUp statements);
 
   const Clock& clock_;
   const DriverOptions options_;
-  const int wake_fd_;
-
-  // Of the driver's thread; while it sleeps, of the one that holds the mutex.
-  std::array<Queue, kinds> queues_;
-  std::size_t next_kind_ = 0;
-  std::vector<std::unique_ptr<Pipe>> pipes_;
-  std::vector<std::unique_ptr<Pipe>> stuck_;  // given up, but the server still has them
-  Pipe* broken_ = nullptr;                    // found to be so by the thread of a call
-  Wakes answered_;
-  Time lost_at_;               // since when there is no connection
-  std::optional<Error> down_;  // why there is none
-
-  std::mutex mutex_;
-  std::vector<Entry> incoming_;
-  std::vector<Result<Link>> dialed_;
-  bool sleeping_ = false;  // the driver's thread waits for sockets, and touches nothing else
-  bool closing_ = false;
-
+  Arrivals arrivals_;
   Dialer dialer_;
+
+  // Of the driver's thread; while it sleeps, of the one that holds the lock of the arrivals.
+  Backlog backlog_;
+  PipePool pool_;
+  Wakes answered_;
+
   std::thread thread_;
 };
 

@@ -17,6 +17,7 @@
 #include "core/encoding.h"
 #include "core/identity.h"
 #include "store/identity.h"
+#include "store/postgres/admin.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/server.h"
 #include <semel/clock.h>
@@ -197,6 +198,15 @@ Result<void> share_identity(const Clock& clock, std::span<PGconn* const> databas
   if (!found) return std::unexpected(std::move(found.error()));
   if (found->name.empty()) return {};
   return settle_all(all, *found);
+}
+
+Result<bool> has_plain_names(Clock& clock, const std::string& url) {
+  constexpr Millis time_max{5'000};
+  const Result<DatabaseConnection> connection = connect(clock, url, time_max);
+  if (!connection) return std::unexpected(connection.error());
+  const Result<Server> server = greet(clock, connection->get(), time_max);
+  if (!server) return std::unexpected(server.error());
+  return server->identity == plain_name;
 }
 
 }  // namespace semel::store::postgres

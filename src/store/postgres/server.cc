@@ -12,7 +12,6 @@
 
 #include "store/postgres/admin.h"
 #include "store/postgres/connection.h"
-#include "store/postgres/identity.h"
 #include "store/postgres/sql.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -109,19 +108,6 @@ Result<bool> notifies(const Clock& clock, const std::string& url, PGconn* connec
   const auto told = ask(clock, other->get(), "NOTIFY " + channel, {}, time_max);
   if (!told) return std::unexpected(told.error());
   return hears(clock, connection, way_max);
-}
-
-}  // namespace semel::store::postgres
-
-namespace semel::store::postgres {
-
-Result<bool> has_plain_names(Clock& clock, const std::string& url) {
-  constexpr Millis time_max{5'000};
-  const Result<DatabaseConnection> connection = connect(clock, url, time_max);
-  if (!connection) return std::unexpected(connection.error());
-  const Result<Server> server = greet(clock, connection->get(), time_max);
-  if (!server) return std::unexpected(server.error());
-  return server->identity == plain_name;
 }
 
 Result<std::vector<std::string>> inspect_postgres(Clock& clock, const std::string& url) {

@@ -1,0 +1,100 @@
+#include "store/postgres/backlog.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "store/call.h"
+#include "store/postgres/statement.h"
+#include <semel/clock.h>
+
+namespace semel::store::postgres {
+namespace {
+
+// An outcome is not: what it tells of has happened.
+bool impatient(const StoreCall& call) {
+  return std::holds_alternative<ClaimCall>(call.request) || std::holds_alternative<SweepCall>(call.request);
+}
+
+void take_front(Queue& queue, std::vector<Entry>& taken) {
+  taken.push_back(std::move(queue.front()));
+  queue.pop_front();
+}
+
+}  // namespace
+
+void Backlog::add(Entry entry) {
+  queues_[kind_of(entry)].push_back(std::move(entry));
+}
+
+void Backlog::add_first(Entry entry) {
+  queues_[kind_of(entry)].push_front(std::move(entry));
+}
+
+bool Backlog::empty() const {
+  return std::ranges::all_of(queues_, [](const Queue& queue) { return queue.empty(); });
+}
+
+std::size_t Backlog::size() const {
+  std::size_t waiting = 0;
+  for (const Queue& queue : queues_) waiting += queue.size();
+  return waiting;
+}
+
+std::unique_ptr<Statement> Backlog::next() {
+  for (std::size_t tried = 0; tried < kinds; ++tried) {
+    next_kind_ = (next_kind_ + 1) % kinds;
+    if (!queues_[next_kind_].empty()) return std::make_unique<Statement>(queues_[next_kind_]);
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Statement> Backlog::next_alone() {
+  const auto alone = [](const Queue& queue) { return !queue.empty() && queue.front().company == Company::alone; };
+  const auto found = std::ranges::find_if(queues_, alone);
+  return found == queues_.end() ? nullptr : std::make_unique<Statement>(*found);
+}
+
+std::unique_ptr<Statement> Backlog::next_with(Entry entry) {
+  Queue& queue = queues_[kind_of(entry)];
+  queue.push_back(std::move(entry));
+  return std::make_unique<Statement>(queue);
+}
+
+Time Backlog::next_deadline(Time latest) const {
+  for (const Queue& queue : queues_) {
+    if (!queue.empty()) latest = std::min(latest, queue.front().deadline);
+  }
+  return latest;
+}
+
+std::vector<Entry> Backlog::take_late(Time now) {
+  std::vector<Entry> taken;
+  for (Queue& queue : queues_) {
+    while (!queue.empty() && queue.front().deadline <= now) take_front(queue, taken);
+  }
+  return taken;
+}
+
+std::vector<Entry> Backlog::take_impatient() {
+  std::vector<Entry> taken;
+  for (Queue& queue : queues_) {
+    while (!queue.empty() && impatient(queue.front().call())) take_front(queue, taken);
+  }
+  return taken;
+}
+
+std::vector<Entry> Backlog::take_all() {
+  std::vector<Entry> taken;
+  for (Queue& queue : queues_) {
+    std::ranges::move(queue, std::back_inserter(taken));
+    queue.clear();
+  }
+  return taken;
+}
+
+}  // namespace semel::store::postgres
