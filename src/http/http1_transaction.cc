@@ -10,6 +10,7 @@
 #include "http/head.h"
 #include "http/parser.h"
 #include "http/ticker.h"
+#include "http/transaction.h"
 #include "http/tunnel.h"
 #include <semel/async.h>
 #include <semel/clock.h>

@@ -73,7 +73,7 @@ bool Arrivals::closing() {
   return closing_;
 }
 
-bool Arrivals::sleep(std::vector<pollfd>& sockets, Millis time_max) {
+bool Arrivals::wait(std::vector<pollfd>& sockets, Millis time_max) {
   {
     const std::scoped_lock lock(mutex_);
     sleeping_ = calls_.empty() && links_.empty() && !closing_;

@@ -45,7 +45,7 @@ class Arrivals {
   [[nodiscard]] bool closing();
   // Sleeps until one of `sockets` can be read or written, something arrives, or `time_max` is over. Does not sleep if
   // something has arrived. False if no socket is ready.
-  [[nodiscard]] bool sleep(std::vector<pollfd>& sockets, Millis time_max);
+  [[nodiscard]] bool wait(std::vector<pollfd>& sockets, Millis time_max);
 
  private:
   void ring() const;

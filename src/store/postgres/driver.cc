@@ -156,7 +156,7 @@ Time Driver::next_deadline(Time now) const {
 void Driver::wait() {
   std::vector<pollfd> sockets = pool_.sockets();
   const Time now = clock_.now();
-  if (!arrivals_.sleep(sockets, std::max(next_deadline(now) - now, Millis{0}))) return;
+  if (!arrivals_.wait(sockets, std::max(next_deadline(now) - now, Millis{0}))) return;
   PipePool::Read read = pool_.read(sockets);
   again(std::move(read.lost));
   for (Ended& batch : read.ended) settle(std::move(batch));

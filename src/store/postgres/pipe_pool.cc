@@ -1,3 +1,4 @@
+// Which connection is used, given up, or replaced. The driver decides what goes over it.
 #include "store/postgres/pipe_pool.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 //   semel.keys            one row per key, as `psql` shows it
 //   semel.schema_version  which versions have been applied
 //   semel.shards          which databases belong together
-//   semel.identity        by what keys and scopes are named (postgres_schema_1_identity.cc)
-//   semel.objects         objects whose events are ordered (postgres_schema_1_ordered.cc)
+//   semel.identity        by what keys and scopes are named (schema_1_identity.cc)
+//   semel.objects         objects whose events are ordered (schema_1_ordered.cc)
 //   semel.claim_1 …       the calls of the store; a gateway needs no right but to execute them
 //
 // A row is written twice in its life: inserted by the claim, updated once by its end. The end touches no indexed column

@@ -28,7 +28,7 @@ TEST(Arrivals, EndTheSleep) {
   Arrivals arrivals;
   std::vector<pollfd> none;
   arrivals.add(no_link());
-  EXPECT_FALSE(arrivals.sleep(none, for_ever));
+  EXPECT_FALSE(arrivals.wait(none, for_ever));
   EXPECT_EQ(arrivals.take().links.size(), 1U);
   EXPECT_TRUE(arrivals.take().links.empty());
 
@@ -36,7 +36,7 @@ TEST(Arrivals, EndTheSleep) {
     std::this_thread::sleep_for(Millis{50});
     arrivals.add(no_link());
   });
-  EXPECT_FALSE(arrivals.sleep(none, for_ever));
+  EXPECT_FALSE(arrivals.wait(none, for_ever));
   EXPECT_EQ(arrivals.take().links.size(), 1U);
   EXPECT_TRUE(none.empty());
 }
@@ -47,9 +47,9 @@ TEST(Arrivals, ASocketEndsTheSleep) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   std::vector<pollfd> sockets{{.fd = ends[0], .events = POLLIN, .revents = 0}};
-  EXPECT_FALSE(arrivals.sleep(sockets, Millis{1}));
+  EXPECT_FALSE(arrivals.wait(sockets, Millis{1}));
   ASSERT_EQ(::write(ends[1], "x", 1), 1);
-  EXPECT_TRUE(arrivals.sleep(sockets, for_ever));
+  EXPECT_TRUE(arrivals.wait(sockets, for_ever));
   EXPECT_EQ(sockets.size(), 1U);
   EXPECT_NE(sockets.front().revents, 0);
   for (const int end : ends) ::close(end);
@@ -62,8 +62,8 @@ TEST(Arrivals, ClosingEndsEverySleep) {
   EXPECT_FALSE(arrivals.closing());
   arrivals.close();
   EXPECT_TRUE(arrivals.closing());
-  EXPECT_FALSE(arrivals.sleep(none, for_ever));
-  EXPECT_FALSE(arrivals.sleep(none, for_ever)) << "not only once";
+  EXPECT_FALSE(arrivals.wait(none, for_ever));
+  EXPECT_FALSE(arrivals.wait(none, for_ever)) << "not only once";
 }
 
 }  // namespace
