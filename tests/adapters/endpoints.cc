@@ -80,7 +80,8 @@ Endpoints load_endpoints(int count, char** arguments) {
   all.config = cli::load_config(file);
   if (all.config == nullptr) std::exit(1);
   all.clock = make_system_clock();
-  all.store = or_exit(cli::open_store(*all.config, *all.clock, std::make_shared<telemetry::StoreMetrics>()));
+  all.store =
+      std::move(or_exit(cli::open_store(*all.config, *all.clock, std::make_shared<telemetry::StoreMetrics>())).store);
   for (const webhook::Webhook& webhook : all.config->webhooks) {
     if (webhook.provider == "acme") continue;  // of a file of the user's own: those are for the gateway
     all.places.push_back({.path = webhook.path,
