@@ -1,5 +1,5 @@
-// The front that stores which work in batches have in common: each call of Store becomes a Call, is handed over, and
-// its coroutine sleeps until it has been answered.
+// The front of every store that works in batches. Each call of Store becomes a StoreCall and is handed over; its
+// coroutine sleeps until the call has been answered.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace semel::store {
 
 class BatchedStore : public Store, public Reopening {
  public:
-  // A sweep goes in pieces of `sweep_chunk` records, so that nobody waits long behind one.
+  // A sweep goes in pieces of `sweep_chunk` records, so that no other call waits long behind it.
   explicit BatchedStore(std::size_t sweep_chunk) : sweep_chunk_(sweep_chunk) {}
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override;

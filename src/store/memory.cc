@@ -1,7 +1,7 @@
 // The reference store: one mutex, one map, and the state machine of core/transition.h.
 //
-// Every call is one step under the mutex, and the time is read inside it, so the order of the calls is also the order
-// of their times. Nothing here waits: a call has ended when its coroutine is first resumed.
+// Every call is one step under the mutex, and the time is read inside it, so calls are in the order of their times.
+// Nothing here waits: a call has ended when its coroutine is first resumed.
 //
 //   records_      key → record, and where it stands in vanishing_
 //   vanishing_    when the record counts as absent → key id, earliest first: sweep() reads only what has expired
@@ -32,7 +32,7 @@
 namespace semel {
 namespace {
 
-// The first millisecond at which expired() holds, if nobody touches the record until then.
+// The first millisecond at which expired() holds, if the record stays as it is.
 Time vanishes_at(const Record& record) {
   return record.state == Record::State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
 }

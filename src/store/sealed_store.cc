@@ -1,11 +1,11 @@
 // The decorator: each call passes through it on its way in, and what comes back is opened and renamed on the way out.
 //
-// A grant says which fingerprint a response belongs to, but the call that ends it does not: it is remembered between
-// the two. A claim that another process ends is bound by its key and its fence only, and its record says so.
+// A response is bound to its fingerprint. The claim names the fingerprint, but the call that ends it does not, so it is
+// remembered in between. A claim that another process ends is bound to its key and its fence only; its record says so.
 //
-// Names of keys cannot be turned back. The few that come from the store (the event that an object is busy with, a key
-// that has ended elsewhere) are looked up among those that were seen here. That is enough: they only serve those who
-// wait, and who waits for a name that was forgotten looks at the key again after a while.
+// The name of a key cannot be turned back into the key. A few names come from the store: of the event that an object is
+// busy with, of a key that has ended elsewhere. They are looked up among those that were seen here. That is enough:
+// they only serve callers that wait, and a caller whose name was forgotten looks at the key again after a while.
 #include "store/sealed_store.h"
 
 #include <cstddef>
@@ -38,8 +38,8 @@
 namespace semel::store {
 namespace {
 
-constexpr std::size_t claims_max = 100'000;   // remembered; only claims that never end can make it as many
-constexpr std::size_t awaited_max = 100'000;  // remembered; only endings that nobody tells of can make it as many
+constexpr std::size_t claims_max = 100'000;   // remembered; only claims that never end add up to that
+constexpr std::size_t awaited_max = 100'000;  // remembered; only endings that are never told add up to that
 
 Key nameless(const Digest& id) {
   return {.id = id, .scope = {}, .space = {}};
@@ -81,8 +81,8 @@ class Claims {
   std::unordered_map<Key, Live> live_;
 };
 
-// Keys whose end somebody waits for: what the layers above call an id of the store. A key that runs on another node has
-// no other name here than the store's; that is what it is called then.
+// Keys whose end is waited for: for each id of the store, the id that the layers above have. For a key that runs on
+// another node only the store's id is known here, so the layers above use that one.
 class Awaited {
  public:
   void add(const Digest& id, const Digest& asked) {
@@ -95,7 +95,7 @@ class Awaited {
     const auto found = asked_.find(nameless(id));
     return found != asked_.end() && found->second == id;
   }
-  // Asked once: whoever goes on waiting says so again.
+  // Forgets it: a caller that goes on waiting says so again.
   Digest take(const Digest& id) {
     const std::scoped_lock lock(mutex_);
     const auto node = asked_.extract(nameless(id));
@@ -111,11 +111,11 @@ bool is_over(const Result<void>& ended) {
   return ended || ended.error().code == Code::fenced;
 }
 
-// Outlives the store as long as a call is under way: the answer may come after the store has gone.
+// What all parts of a sealed store share. Lives until the last call has ended, even if the store has gone by then.
 struct Safe {
   core::Seals seals;
   Unsealed unsealed;
-  std::optional<core::KeyNames> names;  // nothing: the store knows keys as they are
+  std::optional<core::KeyNames> names;  // none: keys keep their names
   Claims claims;
   Awaited awaited;
 
@@ -136,7 +136,8 @@ struct Safe {
                       {.id = record.key.id, .fence = record.fence, .fingerprint = record.fingerprint});
   }
 
-  // The event that an object is busy with, as those above know it; they asked for `key`, which the store calls `named`.
+  // Gives the event that an object is busy with the name that the layers above have for it. They asked for `key`, which
+  // the store calls `named`.
   void rename_other(Key& other, const Key& key, const Key& named) {
     if (!names) return;
     const std::optional<Digest> asked = claims.asked(other.id);

@@ -1,7 +1,7 @@
 // A store whose responses are encrypted before another store keeps them, and whose keys and scopes are named by the
-// identity of that store, if it has one. Every store may stand behind it; none knows, and nobody in front of it does.
+// identity of that store, if it has one. Any store may stand behind it. Neither that store nor a caller notices.
 //
-// Records that cannot be opened, or that are not encrypted although they should be, end the claim with Code::corrupt:
+// A record that cannot be opened, or that is not encrypted although it should be, ends the claim with Code::corrupt:
 // the key stays blocked, and its answer is neither replayed nor made again.
 #pragma once
 

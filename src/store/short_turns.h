@@ -1,10 +1,10 @@
-// A word to the scheduler, for a thread that everybody waits for but that needs little time.
+// A hint to the scheduler, for a thread that many wait for but that needs little time.
 #pragma once
 
 namespace semel::store {
 
-// Asks that the calling thread be run soon when it wakes, for turns of a tenth of a millisecond. Linux 6.12 and later
-// heed it, and nobody needs a privilege for it; elsewhere nothing happens.
+// Asks that the calling thread run soon after it wakes, in turns of a tenth of a millisecond. Linux 6.12 and later do
+// so, and need no privilege for it; elsewhere this has no effect.
 void ask_for_short_turns();
 
 }  // namespace semel::store

@@ -12,8 +12,8 @@
 
 namespace semel::store {
 
-// The callers on one executor, woken by one post. If it is destroyed unrun (its io_context is going away), the handlers
-// take their coroutines with them.
+// The callers on one executor, woken by one post. If it is destroyed before it has run, because its io_context is going
+// away, the handlers destroy their coroutines.
 class Wakes::Wake {
  public:
   explicit Wake(Executor executor) : executor_(std::move(executor)) {}

@@ -1,5 +1,5 @@
-// A batch judges each call against the ledger and what the calls before it in the batch have made of the key.
-// Nothing is written before every call has been judged, and nothing is answered before that is durable.
+// Each call is judged against the ledger and against the changes of the calls before it in the batch. Nothing is
+// written before every call has been judged, and nobody is answered before the changes are durable.
 #include "store/embedded/batch.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class Changes {
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr std::size_t slots_at_first = 32;  // a power of two
 
-  // Where `id` is, or would be: its bytes are a cryptographic hash already.
+  // Where `id` is, or would be. Its bytes need no hashing: they are a cryptographic hash.
   [[nodiscard]] std::size_t slot_of(const Digest& id) const {
     std::size_t slot = 0;
     std::memcpy(&slot, id.data(), sizeof(slot));
@@ -106,7 +106,7 @@ class Batch::Judge {
   }
 
  private:
-  // A failpoint on the way of those batches that hold such a call.
+  // A failpoint for batches that hold such a call.
   template <class Request>
   void pass(runtime::Failpoint point) const {
     if constexpr (runtime::has_failpoints) {
@@ -136,7 +136,7 @@ class Batch::Judge {
     request.answer = std::move(step.answer);
   }
 
-  // A claim that would be granted, were it not for its object.
+  // A claim that is granted if its object allows it.
   void answer_ordered(core::ClaimStep step, ClaimCall& request) {
     const Order& order = *request.terms.order;
     Result<std::optional<Record>> mark = copy_of(order.object.id);
@@ -222,8 +222,8 @@ class Batch::Judge {
     return {};
   }
 
-  // Removes what has expired at `entry`. The index is only a hint: the record is judged as it is now. An entry whose
-  // record has been reclaimed by other means, and perhaps made anew, is removed alone.
+  // Removes the record that expired at `entry`. The index is only a hint: the record is judged as it is now. If the
+  // record has been reclaimed by other means, and perhaps made anew, only the entry is removed.
   bool sweep(const Expiry& entry) {
     Result<const Record*> stored = find(entry.id);
     if (stored && *stored != nullptr && (*stored)->state == Record::State::object) {

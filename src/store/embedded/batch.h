@@ -1,8 +1,8 @@
 // One group commit: judge the calls in order, write what they change, and only then let anybody know.
 //
 // Calls of one batch see each other's changes, so two claims on one key in the same batch have one winner. If the
-// commit fails, every call that depended on it fails; none of them was acknowledged. A call that only read what was
-// durable before keeps its answer.
+// commit fails, every call that depended on it fails; none of them was acknowledged. A call that read only durable
+// records keeps its answer.
 #pragma once
 
 #include <cstddef>
@@ -33,10 +33,11 @@ struct BatchCall {
   std::optional<std::uint64_t> absent_at = std::nullopt;
 };
 
-// Judge any number of calls, then commit once. Until then no answer may be given to anybody.
+// Judge any number of calls, then commit once. Until then no answer may be passed on.
 class Batch {
  public:
-  // `recent` must have been told of every commit of the ledger since both were made; without one, the ledger is asked.
+  // `recent` must have been told of every commit of the ledger since both were made. If it is null, the ledger is
+  // asked.
   explicit Batch(Ledger& ledger, RecentWrites* recent = nullptr);
   ~Batch();
   Batch(const Batch&) = delete;

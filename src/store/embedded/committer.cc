@@ -64,14 +64,14 @@ void Committer::serve() {
   std::vector<Pending> calls;
   while (wait(calls)) {
     commit(calls);
-    std::this_thread::yield();  // those just woken often have their next call ready: let them bring it
+    std::this_thread::yield();  // callers that were just woken often have their next call ready: let them bring it
   }
   const Error closed{.code = Code::unavailable, .detail = "the store was closed before the call was judged"};
   for (const Pending& pending : calls) refuse(*pending.waiting.call, closed);
   wake(calls);
 }
 
-// False when the store is being closed: then `calls` are those that nobody will judge.
+// False if the store is being closed; then `calls` will not be judged.
 bool Committer::wait(std::vector<Pending>& calls) {
   calls.clear();
   std::unique_lock lock(mutex_);
@@ -89,7 +89,7 @@ bool Committer::take_more(std::vector<Pending>& calls) {
   return true;
 }
 
-// What arrives while the first calls are being judged still goes with them. Nothing is waited for.
+// Calls that arrive while the first ones are being judged still go with them. Nothing is waited for.
 void Committer::commit(std::vector<Pending>& calls) {
   Batch batch(ledger_, &recent_);
   std::size_t judged = 0;

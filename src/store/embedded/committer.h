@@ -4,7 +4,7 @@
 //   callers
 //
 // While one batch is being synced the next one gathers; a call that finds the thread idle starts at once. A call lives
-// in the frame of the coroutine that made it; that frame belongs to the handler in waiting_, so it cannot vanish.
+// in the frame of the coroutine that made it. The handler in waiting_ owns that frame, so the call cannot vanish.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// Tells when a disk is nearly full, before a write does.
+// Notices that a disk is nearly full before a write fails.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class DiskSpace {
   // Asks the file system, unless there was room when it was last asked. Code::full: less than the floor is free.
   // Code::unavailable: it did not answer.
   [[nodiscard]] Result<void> check();
-  // To be called when something is written.
+  // Call this when something is written.
   void ask_again() { had_room_ = false; }
 
  private:

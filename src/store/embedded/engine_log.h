@@ -1,7 +1,7 @@
-// The engine's own log, which must never be the reason that the process dies.
+// The engine's own log, which must never end the process.
 //
-// RocksDB's logger aborts when its file cannot be written, which is just when a disk is full. This one keeps the
-// warnings of the current run, up to a bound, and lets the rest go.
+// RocksDB's logger aborts when its file cannot be written, as on a full disk. This one keeps the warnings of the
+// current run, up to a bound, and drops the rest.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ class EngineLog : public rocksdb::Logger {
  public:
   static constexpr std::size_t bytes_max = 1U << 20U;
 
-  // Writes to `folder`/LOG; the log of the run before stays as LOG.old. A log that cannot be opened stays empty.
+  // Writes to `folder`/LOG; the log of the last run stays as LOG.old. If it cannot be opened, nothing is logged.
   explicit EngineLog(const std::filesystem::path& folder);
   ~EngineLog() override;
   EngineLog(const EngineLog&) = delete;

@@ -1,7 +1,7 @@
-// Lets compaction drop records that ended and expired long ago, so that space comes back even if nobody sweeps.
+// Lets compaction drop records that ended and expired long ago, so that space comes back even without sweeps.
 //
-// Only reclaims what every reader already counts as absent, with a margin of an hour. Never touches a running claim or
-// an unknown outcome, nor anything that it does not understand.
+// It drops only records that every reader already counts as absent, with a margin of an hour. It never drops a running
+// claim, an unknown outcome, or anything that it does not understand.
 #pragma once
 
 #include <atomic>

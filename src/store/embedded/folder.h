@@ -1,4 +1,4 @@
-// Folders that are still there after a power cut.
+// Folders that survive a power cut.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace semel::store::embedded {
 
-// Makes `folder` and what is missing above it, durably and for nobody but their owner. Code::unavailable: it cannot be
-// made, or is not a folder.
+// Makes `folder` and the missing folders above it, durably, readable by their owner only. Code::unavailable: it cannot
+// be made, or is not a folder.
 Result<void> make_folder(const std::filesystem::path& folder);
 
 // Makes the names in `folder` durable.

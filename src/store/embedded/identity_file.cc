@@ -1,4 +1,4 @@
-// Reading, making and replacing the file. Nothing here is done twice in one start, and nothing is tried again.
+// Reading, making and replacing the file. Each is done at most once per start, and never retried.
 #include "store/embedded/identity_file.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ std::string content_of(std::string_view wrapped) {
   return content.append(bytes.data(), bytes.size());
 }
 
-// What is wrapped in the file; nothing if there is no file.
+// The wrapped identity in the file; none if there is no file.
 Result<std::optional<std::string>> load(const fs::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return std::nullopt;
@@ -86,7 +86,7 @@ Result<void> write_synced(const fs::path& path, std::string_view content) {
   return {};
 }
 
-// A crash before the renaming leaves what was there before, one after it what is new.
+// A crash before the renaming leaves the old file, a crash after it the new one.
 Result<void> save(const fs::path& folder, std::string_view wrapped) {
   const fs::path half_made = folder / half_made_name;
   const fs::path whole = folder / file_name;

@@ -2,8 +2,8 @@
 //
 //   semel.identity = magic 8 · wrapped identity 73 · checksum 8
 //
-// It is written beside its place, synced, renamed and synced again, so it is there whole or not at all; and it is only
-// ever replaced by the same identity, wrapped by another key. Whoever calls this holds the lock of the folder.
+// It is written beside its place, synced, renamed and synced again, so it exists whole or not at all. It is only ever
+// replaced by the same identity, wrapped by another key. The caller holds the lock of the folder.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ enum class Age : std::uint8_t {
   grown,
 };
 
-// The identity of the store in `folder`: as it was made; or made now, for one that is newborn, if there are `keys`.
-// None: its keys are stored under plain hashes. When this returns, the first of `keys` opens what is on the disk, even
-// after a power cut.
-// Code::invalid: there is one, and no key to open it. Code::corrupt: the file is damaged. Code::unavailable: the disk.
+// The identity of the store in `folder`. A newborn store gets one now, if there are `keys`. None if the keys of the
+// store are stored under plain hashes. When this returns, the first of `keys` opens the file on disk, even after a
+// power cut. Code::invalid: there is an identity, and no key that opens it. Code::corrupt: the file is damaged.
+// Code::unavailable: the disk failed.
 Result<std::optional<core::StoreIdentity>> settle_identity(const std::filesystem::path& folder, Age age,
                                                            const std::vector<core::AesKey>& keys);
 
-// Whether there is a store in `folder`, and it will store keys under plain hashes as long as it lives.
+// Whether there is a store in `folder` that stores keys under plain hashes, and always will.
 bool has_plain_names(const std::filesystem::path& folder);
 
 }  // namespace semel::store::embedded

@@ -1,4 +1,4 @@
-// Keys of the expiry index: 'e' ‖ time ‖ id, in an order of bytes that is the order of time.
+// Keys of the expiry index: 'e' ‖ time ‖ id. Compared as bytes, they are in the order of time.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class IndexKey {
 
   [[nodiscard]] rocksdb::Slice slice() const { return {bytes_.data(), bytes_.size()}; }
 
-  // Nothing if `key` is not one of these.
+  // None if `key` is not one of these.
   static std::optional<Expiry> parse(const rocksdb::Slice& key) {
     if (key.size() != bytes || key[0] != 'e') return std::nullopt;
     std::uint64_t time = 0;

@@ -1,7 +1,7 @@
 // A Ledger is what an embedded store needs from its engine: a durable map of records, and which of them are to expire.
 //
-// It is called by one thread at a time (the committer), except read(), which any thread may call at any time and which
-// sees only what has been committed durably.
+// It is called by one thread at a time (the committer), except read(), which any thread may call at any time. read()
+// sees only durable commits.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 
 namespace semel::store::embedded {
 
-// What becomes of one key. `replaced_expiry` is where the expiry index names the key now, if it does; the entry goes,
-// unless the new record is to stand in the same place.
+// The change of one key. `replaced_expiry` is the place of the key in the expiry index, if it has one; that entry goes,
+// unless the new record has the same place.
 struct Change {
   Digest id;
-  std::optional<Record> record;  // nothing: erase
+  std::optional<Record> record;  // none: erase
   std::optional<Time> replaced_expiry;
 };
 
-// An entry of the expiry index. It may outlive its record, and so may name a key that is gone or has been claimed anew.
+// An entry of the expiry index. It may outlive its record: the key may be gone, or may have been claimed anew.
 struct Expiry {
   Time at;
   Digest id;
@@ -39,14 +39,14 @@ class Ledger {
   // Code::corrupt names the record; the key must stay blocked.
   virtual Result<std::optional<Record>> read(const Digest& id) = 0;
 
-  // Whether there is room for one more claim. Code::full says what is short; claims that run already may still end.
+  // Whether there is room for one more claim. Code::full says what is short; running claims may still end.
   virtual Result<void> admit() { return {}; }
 
-  // All changes or none, durable when it returns; no key stands in two of them. Code::full: no room, nothing was
-  // written. After any other error the ledger is stopped: what is on disk is not known before it is opened again.
+  // Writes all changes or none; durable when it returns. No two of them are of one key. Code::full: no room, nothing
+  // was written. After any other error the ledger is stopped: only opening it again can tell what the disk holds.
   virtual Result<void> commit(std::span<const Change> changes) = 0;
 
-  // At most `limit` entries of the expiry index up to and including `now`, in order, beginning behind `after`.
+  // At most `limit` entries of the expiry index, in order: those after `after`, up to and including `now`.
   virtual Result<std::vector<Expiry>> expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) = 0;
 };
 

@@ -56,14 +56,14 @@ std::uint32_t little_endian(std::string_view bytes) {
 struct Piece {
   std::uint8_t kind = nothing;
   std::uint64_t end = 0;  // where the next one begins
-  bool whole = false;     // all of it is there, and its checksum says so
+  bool whole = false;     // complete, and its checksum is right
 };
 
 std::uint64_t next_block(std::uint64_t at) {
   return (at / block_bytes + 1) * block_bytes;
 }
 
-// A header of zeros, or one that cannot be: nothing more can be told of its block.
+// After a header of zeros, or an impossible one, the rest of the block cannot be read.
 Piece piece_at(std::string_view log, std::uint64_t at) {
   const std::string_view header = log.substr(at, header_bytes);
   const auto kind = static_cast<std::uint8_t>(header[6]);
@@ -108,7 +108,7 @@ Result<void> cut_log(const std::filesystem::path& log, std::uint64_t from) {
   const std::uint64_t begin = from / block_bytes * block_bytes;
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(log, error);
-  if (error || size <= from) return {};  // what is missing is noticed elsewhere
+  if (error || size <= from) return {};  // missing bytes are noticed elsewhere
   std::string bytes(size - begin, '\0');
   std::ifstream file(log, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(begin));

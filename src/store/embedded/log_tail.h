@@ -1,11 +1,12 @@
 // Where a write-ahead log ends after a crash.
 //
-// A log is longer than what is in it (prepared_logs.h). When the process is killed zeros follow its last record, and
-// when the power goes, perhaps torn pieces of the one that was being written. The engine takes zeros for the end but a
-// torn record in front of them for damage. So before it opens a log, the log is cut where its last whole record ends.
+// A log file is longer than its records (prepared_logs.h). If the process is killed, zeros follow the last record; if
+// the power fails, perhaps torn pieces of the record that was being written. The engine takes zeros for the end of the
+// log, but a torn record in front of them for damage. So each log is cut after its last whole record before the engine
+// opens it.
 //
-// Only one record is ever on its way to the disk, and nobody was told that it is there. So what is broken may be cut if
-// nothing that is whole follows it; if something does, the log is damaged, and nothing is touched.
+// Only one record is ever on its way to the disk, and it has not been acknowledged. So a broken end may be cut off if
+// no whole record follows it. If one does, the log is damaged, and nothing is touched.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace semel::store::embedded {
 // the end of a record, or 0. Code::corrupt: see above.
 Result<std::uint64_t> end_of_log(std::string_view log, std::uint64_t from);
 
-// Cuts `log` to that end. All up to `from` is the engine's to judge.
+// Cuts `log` to that end. The engine judges everything before `from`.
 Result<void> cut_log(const std::filesystem::path& log, std::uint64_t from);
 
 }  // namespace semel::store::embedded

@@ -1,4 +1,4 @@
-// A log is a file of the file system below, and a second descriptor of the same file that writes zeros ahead of it.
+// A log is a file of the file system below, plus a second descriptor of it that writes zeros ahead.
 #include "store/embedded/prepared_logs.h"
 
 #include <algorithm>
@@ -54,11 +54,11 @@ class PreparedLog : public rocksdb::FSWritableFileOwnerWrapper {
     return status;
   }
 
-  // Room is made here, not by the engine.
+  // Space is allocated here, not by the engine.
   void PrepareWrite(std::size_t /*offset*/, std::size_t /*length*/, const IOOptions& /*options*/,
                     IODebugContext* /*debug*/) override {}
 
-  // The zeros go; whoever reads a closed log finds its records and nothing behind them.
+  // Cuts off the zeros: a closed log holds its records and nothing else.
   IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
     if (prepared_ > written_ && ::ftruncate(ahead_, static_cast<off_t>(written_)) != 0) {
       return IOStatus::IOError("cannot cut a log to its length", std::generic_category().message(errno));
@@ -72,7 +72,7 @@ class PreparedLog : public rocksdb::FSWritableFileOwnerWrapper {
     newest_->bytes.store(written_, std::memory_order_relaxed);
   }
 
-  // If there is no room for zeros there may still be some for the record: then the log grows as it is written.
+  // If there is no space for zeros there may still be some for the record: then the log grows as it is written.
   void prepare(std::size_t bytes) {
     static constexpr std::array<char, 65'536> zeros{};
     if (written_ + bytes <= prepared_) return;

@@ -1,11 +1,11 @@
-// Write-ahead logs whose room is made before it is needed.
+// Write-ahead logs whose space is allocated before it is needed.
 //
 // To sync a file that has grown, the file system also writes where its new blocks are and how long it is: two more
-// writes, one after the other. A log that is written over zeros has both already, so a sync costs half as much in time
-// and in CPU. So this file system keeps the logs of the engine a little longer than what is in them; a log that is
-// closed ends where its records end. After a crash it does not, and log_tail.h finds its end.
+// writes, one after the other. A log that is written over zeros needs neither, so a sync costs half as much time and
+// CPU. So this file system keeps the logs of the engine a little longer than their records. A log that was closed ends
+// where its records end. After a crash it does not, and log_tail.h finds its end.
 //
-// All other files are as the file system below makes them.
+// All other files are left to the file system below.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class PreparedLogs : public rocksdb::FileSystemWrapper {
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* debug) override;
 
-  // The log that was made last: its number, and how much has been written to it. Told without asking the disk.
+  // The log that was made last: its number, and how much has been written to it. Does not ask the disk.
   struct Newest {
     std::atomic<std::uint64_t> number{0};
     std::atomic<std::uint64_t> bytes{0};

@@ -1,11 +1,11 @@
 // What the last commits wrote, so that judging a call seldom needs the ledger.
 //
-//   a completion   wants the claim that it ends, which was committed a moment ago: kept here, if its place has not been
-//                  taken since
+//   a completion   needs the claim that it ends, which was committed a moment ago: kept here until another claim takes
+//                  its place
 //   a claim        comes with its caller's own look into the ledger ("no such record at version v"): still true if
 //                  nothing was written to that key after v
 //
-// Both tables have a fixed size and are addressed by bits of the id. A clash costs a look into the ledger, never a
+// Both tables have a fixed size and are addressed by bits of the id. A clash costs a read from the ledger, never a
 // wrong answer. Only version() may be called by any thread; the rest belongs to the thread that commits.
 #pragma once
 
@@ -27,7 +27,7 @@ class RecentWrites {
  public:
   RecentWrites() : claims_(claims_kept), written_(keys_kept, 0) {}
 
-  // The number of the last commit. A read that begins after this sees at least so much.
+  // The number of the last commit. A read that begins after this sees that commit.
   [[nodiscard]] std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
   // The running claim that is stored under `id`, if it is remembered.
@@ -41,7 +41,7 @@ class RecentWrites {
     return written_[word(id) % keys_kept] <= version;
   }
 
-  // To be told of every commit that succeeded, when the ledger shows it to readers.
+  // Call this after every successful commit, when the ledger shows it to readers.
   void note(std::span<const Change> changes) {
     const std::uint64_t next = version_.load(std::memory_order_relaxed) + 1;
     for (const Change& change : changes) {

@@ -1,4 +1,4 @@
-// A buffer around RocksDB's own: everything is handed on but iterating over what takes no more writes.
+// A buffer around RocksDB's own. Everything is passed on, except iterating over a buffer that takes no more writes.
 #include "store/embedded/record_buffer.h"
 
 #include <algorithm>
@@ -101,13 +101,13 @@ class RecordBuffer final : public Rep {
   void Get(const rocksdb::LookupKey& key, void* argument, bool (*found)(void* argument, const char* entry)) override {
     table_->Get(key, argument, found);
   }
-  // Without the notes, a fortieth of it: any thread may ask, and only the writer may look at them.
+  // The notes, a fortieth of it, are left out: any thread may ask, and only the writer may look at them.
   std::size_t ApproximateMemoryUsage() override { return table_->ApproximateMemoryUsage(); }
 
   Iterator* GetIterator(rocksdb::Arena* arena) override {
     if (!complete_.load(std::memory_order_acquire)) return table_->GetIterator(arena);
     if (arena == nullptr) return new SortedNotes(compare_, notes_);
-    // What is made in an arena is destroyed but not deleted, and the arena is not ours to use: its place is kept here.
+    // An iterator in an arena is destroyed but not deleted, and the arena is not ours to use: its memory is kept here.
     const std::scoped_lock lock(places_mutex_);
     auto& place = places_.emplace_back(std::make_unique<Place>());
     return new (place->bytes) SortedNotes(compare_, notes_);

@@ -57,7 +57,7 @@ RocksLedger::RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker 
 
 Result<std::optional<Record>> RocksLedger::read(const Digest& id) {
   if (stopped_.load(std::memory_order_acquire)) return fail(Code::unavailable, stop_reason_);
-  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // of this thread: nobody reads what the engine would count
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // of this thread: the counts are never read
   rocksdb::PinnableSlice bytes;
   const rocksdb::Status status = engine_->db().Get({}, engine_->records(), slice(id), &bytes);
   if (status.IsNotFound()) return std::nullopt;
@@ -110,7 +110,7 @@ Result<void> RocksLedger::commit(std::span<const Change> changes) {
   return {};
 }
 
-// What the marker may promise after a commit: this thread is the only writer, so all that is in the log is synced.
+// What the marker may promise after a commit. This thread is the only writer, so the whole log is synced.
 Mark RocksLedger::durable_mark(Time now) const {
   const PreparedLogs::Newest& log = engine_->log();
   return Mark{.created = true,

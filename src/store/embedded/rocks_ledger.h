@@ -4,11 +4,11 @@
 //   records   id (32 bytes)                     record (core/codec.h)
 //   default   'e' ‖ expires_at ‖ id             –            one per record, made with the claim (index_key.h)
 //             'i'                               mark of the store's identity, if it has one (core/identity.h)
-//             't'                               time mark    at most one a second, in a batch that is written anyway
+//             't'                               time mark    at most one a second, with a batch of records
 //
 // A commit is one WriteBatch with a synced log. RocksDB shows a write to readers only after that sync, so read() never
-// sees what could still be lost. The first error of the disk stops the ledger for good: what the disk holds after a
-// failed sync can only be learnt by reading it back, so nothing is tried twice.
+// sees a write that could still be lost. The first error of the disk stops the ledger for good: after a failed sync,
+// only reading the disk back tells what it holds, so nothing is tried twice.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Opening the ledger: everything that must be true of a folder before a single record in it is believed.
+// Opening the ledger: all that must be true of a folder before a record in it is believed.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -46,8 +46,8 @@ Result<std::unique_ptr<RocksEngine>> open_engine(const EmbeddedOptions& options,
   return engine;
 }
 
-// The engine remembers which identity its records are named by: without the file that holds it, or with one of another
-// store, every key would be forgotten. A newborn store is told before the marker says that it may hold records.
+// The engine remembers which identity its records are named by. Without the file that holds it, or with the file of
+// another store, every key would be forgotten. A newborn store is told before the marker says that it may hold records.
 Result<void> bind_identity(RocksEngine& engine, const std::optional<core::StoreIdentity>& identity, Age age,
                            const std::string& path) {
   std::string mark;
@@ -102,8 +102,8 @@ Result<std::unique_ptr<RocksLedger>> RocksLedger::open(const Clock& clock, Embed
   return ledger;
 }
 
-// Time goes on from the later of the two marks: the one in the database is at most a second old but always durable, the
-// one in the marker is exact unless the power went.
+// Time goes on from the later of the two marks. The one in the database is at most a second old and always durable; the
+// one in the marker is exact unless the power failed.
 Result<void> RocksLedger::start_clock() {
   std::string bytes;
   const rocksdb::Status status = engine_->db().Get({}, engine_->index(), time_mark_key, &bytes);

@@ -1,4 +1,4 @@
-// The options of the engine, its records and its index. What is not set here is as RocksDB 7.8 sets it.
+// The options of the engine, its records and its index. All others are RocksDB 7.8's defaults.
 #include "store/embedded/rocks_options.h"
 
 #include <cstddef>
@@ -31,8 +31,8 @@ rocksdb::DBOptions database_options(const std::filesystem::path& folder) {
   rocksdb::DBOptions options;
   options.create_missing_column_families = true;
 
-  // A flipped bit in the middle of the log must refuse to open; the default would drop what follows it. Only a record
-  // that was being written when the process died may be missing its end.
+  // A log with a flipped bit in the middle must not open; by default all that follows the bit would be dropped. Only
+  // the record that was being written when the process died may lack its end.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.track_and_verify_wals_in_manifest = true;
   options.paranoid_checks = true;
@@ -86,7 +86,7 @@ rocksdb::ColumnFamilyOptions records_options(std::size_t cache_bytes, const rock
   options.compression = rocksdb::CompressionType::kNoCompression;
   options.compaction_filter = &filter;
   // Merges runs of like size: each record is rewritten a few times in its life, where levels would rewrite it at every
-  // merge of the whole. A filter per run keeps look-ups cheap; the price is room, up to three times what is alive.
+  // merge of the whole. A filter per run keeps look-ups cheap. The price is space: up to three times the live records.
   options.compaction_style = rocksdb::CompactionStyle::kCompactionStyleUniversal;
   options.level0_file_num_compaction_trigger = runs_merged;
   // A run is small after a crash. Many crashes in a row must not end in a store that waits for merges.

@@ -1,4 +1,4 @@
-// How RocksDB is set up, and why: every option that guards the promise or that was measured is named here, once.
+// How RocksDB is set up, and why. Every option that guards a promise or was measured is set here.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,8 @@
 // The embedded store: coroutines in front, one committer behind, RocksDB below.
 //
-// A claim first reads the record in the caller's own thread: what has ended, or is held by somebody else, is answered
-// at once and costs the committer nothing. Everything that may change a record goes through the committer.
+// A claim first reads the record in the caller's own thread. If the key has ended, or another caller holds it, the
+// claim is answered at once and costs the committer nothing. Every call that may change a record goes through the
+// committer.
 #include "store/embedded/store.h"
 
 #include <cstddef>
@@ -10,11 +11,9 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/crypto.h"
-#include "core/identity.h"
 #include "core/terms.h"
 #include "core/transition.h"
 #include "store/batched_store.h"
@@ -35,7 +34,7 @@
 namespace semel::store::embedded {
 namespace {
 
-constexpr std::size_t sweep_chunk = 256;  // so that nobody waits long behind a sweep
+constexpr std::size_t sweep_chunk = 256;  // so that no call waits long behind a sweep
 
 class EmbeddedStore : public BatchedStore, public Glance {
  public:
@@ -66,8 +65,8 @@ class EmbeddedStore : public BatchedStore, public Glance {
     std::optional<std::uint64_t> absent_at = std::nullopt;  // see BatchCall
   };
 
-  // Answers a claim that changes nothing, if what is durable settles it. A lapsed lease does not: its renewal may be on
-  // its way to the disk.
+  // Answers a claim that changes nothing, if the durable record settles it. A lapsed lease does not settle it: its
+  // renewal may be on its way to the disk.
   Look look_at(const Key& key, ClaimCall& request) {
     const std::uint64_t version = recent_.version();
     Result<std::optional<Record>> read = ledger_->read(key.id);

@@ -1,4 +1,4 @@
-// The embedded store for those who may have encryption keys; semel/stores.h has it for everybody else.
+// The embedded store for callers that may have encryption keys; semel/stores.h has it for all others.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace semel::store::embedded {
 
-// As open_embedded_store() of semel/stores.h. A store that is made with `keys` gets an identity, and opens only with
-// one of them from then on; one that was made without stays as it is.
+// As open_embedded_store() of semel/stores.h. A store that is made with `keys` gets an identity, and from then on opens
+// only with one of them. A store that was made without keys stays as it is.
 Result<CapableStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys);
 
 }  // namespace semel::store::embedded

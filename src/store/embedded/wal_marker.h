@@ -1,14 +1,14 @@
-// The marker notices what the engine cannot: that the newest part of a store has gone.
+// The marker notices what the engine cannot: that the newest part of a store is missing.
 //
-// RocksDB opens a folder whose live write-ahead log was deleted as an older database, and one without CURRENT as a new
-// one, and says nothing. So a small file beside its own tells how much must be there:
+// If the live write-ahead log was deleted, RocksDB opens an older database; without CURRENT it makes a new one. It says
+// nothing either way. So a small file beside its own tells how much must be there:
 //
 //   semel.mark = two slots; a write goes to the older one, so one of them is always whole
 //   slot       = log number, its length, the engine's sequence number and the time, as of a commit that was durable
 //
-// A slot is written after the commit that it speaks of, so it never promises too much. It is written without a sync
-// after every commit (exact after a crash of the process; after a power cut a little old, never wrong) and synced when
-// the store is opened. The open marker is also the lock that keeps a second process out.
+// A slot is written after the commit that it describes, so it never promises too much. It is written without a sync
+// after every commit: exact after a crash of the process, a little old but never wrong after a power cut. It is synced
+// when the store is opened. The open marker is also the lock that keeps a second process out.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,11 @@ class WalMarker {
   WalMarker& operator=(const WalMarker&) = delete;
   ~WalMarker();
 
-  // Of the newest mark; 1970 if the marker has just been made.
+  // The time of the newest mark; 1970 if the marker has just been made.
   [[nodiscard]] Time last_time() const { return last_ ? last_->time : Time{}; }
 
-  // Whether no record was ever written: the store is to be made, or its making was cut short. To be asked after
-  // verify() and before the first mark is written.
+  // Whether no record was ever written: the store is to be made, or its making was interrupted. Ask after verify() and
+  // before the first mark is written.
   [[nodiscard]] Result<bool> newborn() const;
 
   // Survives the process.
@@ -53,13 +53,13 @@ class WalMarker {
   // Survives a power cut, too.
   Result<void> write_synced(const Mark& mark);
 
-  // Cuts off what a crash left behind the last records of the logs (log_tail.h). To be called after verify().
+  // Cuts off what a crash left behind the last records of the logs (log_tail.h). Call it after verify().
   [[nodiscard]] Result<void> cut_logs() const;
 
-  // Whether the folder holds what the last mark says, as far as can be told before opening it.
+  // Whether the folder holds what the last mark says, as far as that can be seen before the engine opens it.
   // Code::corrupt says what is missing and what to do.
   [[nodiscard]] Result<void> verify() const;
-  // The same for what only the opened engine can tell.
+  // The same, by what only the opened engine knows.
   [[nodiscard]] Result<void> verify_sequence(std::uint64_t sequence) const;
 
  private:

@@ -15,7 +15,7 @@
 namespace semel::store::postgres {
 namespace {
 
-// An outcome is not: what it tells of has happened.
+// Not so the end of a claim: what it reports has happened.
 bool impatient(const StoreCall& call) {
   return std::holds_alternative<ClaimCall>(call.request) || std::holds_alternative<SweepCall>(call.request);
 }

@@ -1,5 +1,5 @@
-// libpq is driven without blocking even here, since its own limit of time counts in whole seconds and ends with the
-// connection: a server that is stopped in the middle of a statement must not stop us.
+// libpq does not block even here. Its own time limit counts in whole seconds and covers connecting only, but a server
+// that stops in the middle of a statement must not stop us.
 #include "store/postgres/connection.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace semel::store::postgres {
 namespace {
 
-// Waits until the socket can be read, or written where `events` say so. False: time is up.
+// Waits until the socket can be read, or written if `events` say so. False if the time is up.
 bool await(const Clock& clock, PGconn* connection, short events, Time until) {
   for (;;) {
     const Millis left = until - clock.now();
@@ -75,7 +75,7 @@ std::string one_line(const char* message) {
 Result<DatabaseConnection> connect(const Clock& clock, const std::string& url, Millis time_max) {
   if (!is_address(url)) return fail(Code::invalid, "the address of the PostgreSQL server cannot be read");
   const Time until = clock.now() + time_max;
-  // What stands before the address are defaults that it may override.
+  // The names before the address are defaults, which the address may override.
   const std::array<const char*, 6> names{
       "fallback_application_name", "target_session_attrs", "keepalives_idle", "tcp_user_timeout", "dbname", nullptr};
   const std::string time_text = std::to_string(time_max.count());

@@ -1,4 +1,4 @@
-// One attempt after the other, with growing pauses; what was reached is admitted, and its calls prepared.
+// One attempt after the other, with growing pauses. A server that was reached is admitted, and its statements prepared.
 #include "store/postgres/dialer.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Makes connections on a thread of its own, one after the other: looking up a name or a server that does not answer
-// holds up nobody. After a failure it waits, longer each time and never exactly as long as its neighbours, so that a
-// server that comes back is not run over.
+// Makes connections on a thread of its own, one after the other, so that a slow name lookup or a server that does not
+// answer delays nobody else. After a failure it waits, longer each time and never exactly as long as other gateways, so
+// that a server that comes back is not overrun.
 #pragma once
 
 #include <condition_variable>
@@ -21,14 +21,14 @@ class Dialer {
  public:
   using Deliver = std::function<void(Result<Link>)>;
 
-  // `deliver` is called on the dialer's thread, with a connection that was admitted or with what went wrong.
+  // `deliver` is called on the dialer's thread, with an admitted connection or with what went wrong.
   // `identity`: see KnownServer.
   Dialer(const Clock& clock, std::string url, std::string identity, Millis time_max, Deliver deliver);
   ~Dialer();
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
 
-  // Connects and looks whether the server may be used, on the caller's thread.
+  // Connects and checks whether the server may be used, on the caller's thread.
   Result<Link> dial();
   // One more connection is wanted. Goes on trying until there is one.
   void want();

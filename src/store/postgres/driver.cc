@@ -158,7 +158,7 @@ void Driver::wait() {
   const Time now = clock_.now();
   if (!arrivals_.wait(sockets, std::max(next_deadline(now) - now, Millis{0}))) return;
   PipePool::Read read = pool_.read(sockets);
-  again(std::move(read.lost));
+  again(read.lost);
   for (Ended& batch : read.ended) settle(std::move(batch));
   pool_.read_stuck();
 }
@@ -195,7 +195,7 @@ void Driver::again(Entry entry) {
   backlog_.add_first(std::move(entry));
 }
 
-void Driver::again(GivenUp statements) {
+void Driver::again(const GivenUp& statements) {
   for (const auto& statement : statements) {
     for (Entry& entry : statement->take()) again(std::move(entry));
   }

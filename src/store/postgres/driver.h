@@ -4,11 +4,11 @@
 //                                                         ▲                           │
 //                                                         └─ not settled, or lost ────┘
 //
-// A call that finds a connection idle goes at once, and one that finds all of them idle goes from its own thread; while
-// all are busy, calls gather. Every call may be repeated, since it carries its owner or its fence: a call whose answer
-// was lost with its connection goes again over the next one, and the row itself says what became of it. A call is
-// answered within its time; after that nobody knows whether it was applied. Nothing is ever cancelled on the server: a
-// commit that waits for its standbys would then pass for one that they have.
+// A call that finds a connection idle goes at once; if all of them are idle, its own thread sends it. While all are
+// busy, calls gather. Every call may be repeated, since it carries its owner or its fence: a call whose answer was lost
+// with its connection goes again over the next one, and the row itself says what became of it. A call is answered
+// within its time; if the server was too slow, nobody knows whether it was applied. Nothing is ever cancelled on the
+// server: a commit that waits for its standbys would then look like one that they have.
 #pragma once
 
 #include <chrono>
@@ -36,10 +36,11 @@ namespace semel::store::postgres {
 
 struct DriverOptions {
   std::string url;
-  std::string identity;                                      // see Dialer
-  Millis time_max{5'000};                                    // of a call
-  std::size_t connections = 2;                               // at most
-  std::function<void(const std::vector<Digest>&)> waited{};  // told of keys that ended and are waited for elsewhere
+  std::string identity;         // see Dialer
+  Millis time_max{5'000};       // of a call
+  std::size_t connections = 2;  // at most
+  std::function<void(const std::vector<Digest>&)>
+      waited{};  // called with keys that have ended and are waited for elsewhere
   std::function<void(std::size_t calls, std::chrono::nanoseconds took)> on_commit{};
 };
 
@@ -51,7 +52,7 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Makes the first connection and starts. To be called once, before submit().
+  // Makes the first connection and starts. Call it once, before submit().
   Result<void> start();
 
   // Completes, on the caller's executor, when the call has been answered. `call` must live until then, and so must
@@ -71,7 +72,7 @@ class Driver {
   void expire();
   void refuse_now(Entry entry, const Error& error);
   void again(Entry entry);
-  void again(GivenUp statements);
+  void again(const GivenUp& statements);
 
   const Clock& clock_;
   const DriverOptions options_;

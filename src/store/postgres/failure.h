@@ -10,7 +10,7 @@
 namespace semel::store::postgres {
 
 enum class Remedy : std::uint8_t {
-  split,      // one row is in trouble, and it is not known which: try each alone; a single one is refused
+  split,      // one row has failed, not known which: try each alone; a single one is refused
   repeat,     // it met another transaction: try again, each alone
   reconnect,  // this server cannot be used (any more): try again on another connection
   refuse,     // it would fail again
@@ -18,7 +18,7 @@ enum class Remedy : std::uint8_t {
 
 Remedy remedy_for(std::string_view state);
 
-// For those who asked; says what to do where there is something to do.
+// The error for the callers; says what to do if something can be done.
 Error refusal(std::string_view state, const std::string& message);
 
 }  // namespace semel::store::postgres

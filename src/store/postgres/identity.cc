@@ -1,4 +1,5 @@
-// Looking at all databases, then settling those that are not. What a database answers counts, not what it was told.
+// Looks at all databases, then settles those that are not settled. The answer of a database counts, not what it was
+// told.
 #include "store/postgres/identity.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ constexpr const char* rewrap_sql = "SELECT semel.rewrap_1(decode($1, 'hex'), dec
 
 constexpr int rewrap_tries = 8;  // another gateway may be doing the same
 
-// What a database has settled on. In hex, as it comes and goes.
+// What a database has settled on, in hex.
 struct StoredName {
   std::string name;  // empty: nothing yet
   std::string wrapped;
@@ -83,7 +84,7 @@ std::unexpected<Error> disagreement() {
               "another; one that holds no keys can be emptied (DROP SCHEMA semel CASCADE) and prepared again");
 }
 
-// What some have settled on; an empty name: nobody has.
+// What some have settled on; the name is empty if none has.
 Result<StoredName> look_at_all(const Databases& databases) {
   StoredName found;
   for (std::size_t i = 0; i < databases.count(); ++i) {
@@ -177,7 +178,7 @@ Result<Settled> settle_identity(const Clock& clock, const std::vector<std::strin
   const Databases databases(clock, std::move(connections), time_max);
 
   Result<StoredName> entry = look_at_all(databases);
-  // Of all that start together, the one that comes to the first database first decides.
+  // Of all gateways that start together, the one that reaches the first database first decides.
   if (entry && entry->name.empty()) entry = databases.settle(0, proposal(keys));
   if (!entry) return std::unexpected(std::move(entry.error()));
   const Result<void> agreed = settle_all(databases, *entry);

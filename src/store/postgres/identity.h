@@ -1,10 +1,10 @@
 // How the databases of one store agree on its identity (core/identity.h).
 //
-//   unsettled ──▶ plain                     both for ever; what the first one to use the database says, and all of a
-//       └───────▶ an identity, wrapped      set say the same
+//   unsettled ──▶ plain                     each for ever; the first gateway to use the database decides, and all
+//       └───────▶ an identity, wrapped      databases of a set say the same
 //
 // A set is settled one database after the other, in the order of their names, and no key is written before all of them
-// are. Whoever is cut short in between, or meets another, finds what was settled and goes on from there.
+// are. A gateway that was interrupted in between, or meets another, finds what was settled and goes on from there.
 #pragma once
 
 #include <optional>
@@ -29,11 +29,11 @@ struct Settled {
 };
 
 // For a store that is being opened. `urls` must be the whole set.
-// Code::invalid: they are not; or the databases do not agree; or there is an identity and no key to open it.
+// Code::invalid: they are not the whole set, or the databases do not agree, or no key opens the identity.
 Result<Settled> settle_identity(const Clock& clock, const std::vector<std::string>& urls,
                                 const std::vector<core::AesKey>& keys, Millis time_max);
 
-// For databases that are to become one set: gives what some have settled on to those that have settled on nothing.
+// For databases that are to become one set: settles those that are unsettled on what the others have settled on.
 // Code::invalid: they do not agree.
 Result<void> share_identity(const Clock& clock, std::span<PGconn* const> databases, Millis time_max);
 

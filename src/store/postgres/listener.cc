@@ -1,4 +1,4 @@
-// The thread of the listener: do what is asked, hear what has come, wait for more of either.
+// The listener's thread: it sends what was asked for, reads the notifications that have come, and waits for more.
 #include "store/postgres/listener.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::optional<Digest> id_of(std::string_view hex) {
   return id;
 }
 
-// As an array in text form; `prefix` stands before each id.
+// An array in text form, with `prefix` before each id.
 std::string list(const std::vector<Digest>& ids, std::string_view prefix) {
   std::string text = "{";
   for (const Digest& id : ids) {
@@ -105,7 +105,7 @@ void NotifyListener::serve() {
   }
 }
 
-// Connects if that has to be done and was not tried a moment ago.
+// Connects if there is no connection, unless it was tried a moment ago.
 bool NotifyListener::connected() {
   if (connection_ != nullptr) return true;
   if (clock_.now() < retry_at_) return false;

@@ -1,9 +1,9 @@
-// The listener: tells other processes which keys have ended here, and hears what has ended there, by NOTIFY.
+// The listener: tells other processes which keys have ended here, and hears which have ended there, by NOTIFY.
 //
-// Somebody waits for a key: the row is marked. The key ends: whoever ends it sees the mark and tells everybody. NOTIFY
-// takes a lock that all committing transactions share, so no other key is told of, and never inside a batch: there is a
-// connection for it, made when it is first needed. It is made again when it breaks; what was missed meanwhile is found
-// by those who look again by themselves.
+// When a caller waits for a key, its row is marked. The process that ends the key sees the mark and tells all others.
+// NOTIFY takes a lock that all committing transactions share. So only marked keys are told, and never inside a batch:
+// there is a connection for it, made when it is first needed, and made again when it breaks. Callers that missed a
+// message meanwhile find out when they look again by themselves.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Creating and upgrading the schema. Two that migrate at once wait for each other.
+// Creates and upgrades the schema. Two programs that do so at once wait for each other.
 #include <array>
 #include <expected>
 #include <span>
@@ -42,7 +42,7 @@ Result<Migrated> migrate(Clock& clock, const std::string& url) {
   PGconn* const link = connection->get();
   const auto named = ask(clock, link, not_a_gateway, {}, time_max);
   if (!named) return std::unexpected(named.error());
-  // A schema that somebody else creates meanwhile is found by the second look, inside the lock.
+  // Looked at inside the lock, so that a schema that another program has just created is seen.
   const auto locked = ask(clock, link, std::string("BEGIN; ") + lock, {}, time_max);
   if (!locked) return std::unexpected(locked.error());
   const Result<Server> server = greet(clock, link, time_max);

@@ -1,4 +1,4 @@
-// once() in one transaction of a libpq connection: what is committed is everything, what is not is nothing.
+// once() in one transaction of a libpq connection: either everything is committed, or nothing.
 #include <cstddef>
 #include <cstdint>
 #include <expected>

@@ -56,7 +56,7 @@ class Parameters {
   std::vector<std::string> values_;
 };
 
-// Reading what comes back. NULL reads as nothing, as an empty value does.
+// Reading a result. NULL reads as an empty value.
 std::string_view value_of(const PGresult* result, int row, int column);
 std::int64_t number_of(std::string_view bytes);  // of a bigint
 

@@ -1,8 +1,8 @@
 // A connection in pipeline mode, and the batches that are under way on it, each a transaction of its own.
 //
-// A batch has ended when its Sync has been answered, not when its rows are here: the server sends those before it
-// commits. A warning that comes along means that the commit was cut off from its standbys (an operator cancelled the
-// wait): the rows are there, but may be lost with this server, so nobody is told of them before they are written again.
+// A batch has ended when its Sync has been answered, not when its rows have come: the server sends those before it
+// commits. A warning with it means that the commit did not wait for its standbys (an operator cancelled the wait). The
+// rows are written, but may be lost with this server, so nobody is told of them before they have been written again.
 #pragma once
 
 #include <chrono>
@@ -44,20 +44,20 @@ class Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
-  // False: the connection is lost. The batch is among those that give_up() hands out.
+  // False if the connection is lost. The batch is then among those that give_up() hands out.
   [[nodiscard]] bool send(std::unique_ptr<Statement> statement, Millis patience, std::chrono::nanoseconds now);
 
-  // Reads and writes what can be, without waiting. False: the connection is lost.
+  // Reads and writes as much as it can without waiting. False if the connection is lost.
   [[nodiscard]] bool advance(std::vector<Ended>& ended);
 
   [[nodiscard]] int socket() const { return PQsocket(link_.connection.get()); }
-  [[nodiscard]] bool unsent() const { return unsent_; }  // wait until it can be written as well as read
+  [[nodiscard]] bool unsent() const { return unsent_; }  // wait for writing, too
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
   [[nodiscard]] std::chrono::nanoseconds sent_at() const { return under_way_.front().sent_at; }  // there is something
   [[nodiscard]] Time deadline() const;  // of what is first in line; there is something
 
-  // Hands out what is under way; whether it was applied is not known. The connection may still be read: it goes on when
-  // the answers have come, which nobody waits for any more.
+  // Hands out the batches that are under way; whether they were applied is not known. The connection may still be read:
+  // it can be used again when their answers, which nobody waits for any more, have come.
   std::vector<std::unique_ptr<Statement>> give_up();
 
  private:

@@ -29,7 +29,7 @@
 
 namespace semel::store::postgres {
 
-// What was under way on a connection that is of no use any more; whether it was applied is not known.
+// Batches that were under way on a connection that is no longer used; whether they were applied is not known.
 using GivenUp = std::vector<std::unique_ptr<Statement>>;
 
 class PipePool {

@@ -15,8 +15,8 @@
 
 namespace semel::store::postgres {
 
-// Which row answers which id, by its first column. A key that was found held and then became free within one statement
-// has two: the grant is what holds.
+// Which row answers which id, by its first column. A key that was held when the statement looked first, and then became
+// free, has two rows: the grant counts.
 class RowsById {
  public:
   explicit RowsById(const PGresult* reply);

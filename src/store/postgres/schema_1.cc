@@ -10,9 +10,9 @@
 // A row is written twice in its life: inserted by the claim, updated once by its end. The end touches no indexed column
 // and finds room on its page, so it is a HOT update: no index entry, and the page cleans itself. The fillfactor is low
 // because a batch of ends needs room for the old rows and the new ones, which carry the responses, at the same time;
-// the table is no larger for it, since what finds no room goes to another page and leaves a hole. What is replayed or
-// refused writes nothing. Rows go in the order of `expires_at`, in batches, by an index on it. Vacuum leaves the empty
-// end of the table alone: to cut it off it would lock everybody out, and the room is soon used again.
+// the table does not become larger, since a row without room would go to another page and leave a hole. Replays and
+// refusals write nothing. Rows are deleted in the order of `expires_at`, in batches, by an index on it. Vacuum leaves
+// the empty end of the table alone: to cut it off it would lock all others out, and the room is soon used again.
 //
 // Every time is the server's, cut to milliseconds, and is read again after a lock was waited for. Rows are locked in
 // the order of their ids, which is the order in which they are sent: the settings of the functions leave the planner no
@@ -95,8 +95,8 @@ COMMENT ON COLUMN semel.keys.fingerprint IS 'Hash of the request';
 COMMENT ON COLUMN semel.keys.response IS 'The answer to replay, as in docs/record-format.md';
 )sql";
 
-// Each answers the ids that it did as it was told, or had done so before; the others are fenced. The end of a key says
-// whether somebody waits for it.
+// Each returns the ids for which it did what was asked, now or before; the others are fenced. For the end of a key it
+// says whether a caller waits for it.
 const std::string_view holders_1 = R"sql(
 CREATE FUNCTION semel.complete_1(
   patience_ms integer, ids bytea[], fences bigint[], owners bigint[], responses bytea[])

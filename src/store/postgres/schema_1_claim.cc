@@ -5,9 +5,9 @@
 
 namespace semel::store::postgres {
 
-// Answers a row for each id: `mine` means granted. An id without a row could not be settled, because the key changed
-// hands in between: the caller asks again, and nobody ever runs without a row of his own. An id may have two rows, if
-// it was held when it was looked at and had become free a moment later: then the one that says `mine` holds.
+// Returns a row for each id: `mine` means granted. An id without a row could not be settled, because the key changed
+// hands in between: the caller asks again, and never runs without a row of its own. An id has two rows if its key was
+// held at first and had become free a moment later: then the one that says `mine` counts.
 const std::string_view claim_1 = R"sql(
 CREATE FUNCTION semel.claim_1(
   patience_ms integer, ids bytea[], spaces text[], scopes bytea[], fingerprints bytea[], owners bigint[],

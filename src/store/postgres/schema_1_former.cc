@@ -5,10 +5,10 @@
 
 namespace semel::store::postgres {
 
-// As claim_1, but only for rows that are there and have not expired: every other id is answered by a row whose state is
-// NULL, and is free to be claimed where it belongs now. That answer stays true for ever. Nobody claims such a key anew
-// here, and a row that has expired cannot come back to life: rows are locked before they are judged, so whatever is on
-// its way to them has arrived. A claim that is taken over here expires when the first one would have.
+// As claim_1, but only for rows that exist and have not expired. Every other id is answered by a row whose state is
+// NULL, and may be claimed where it belongs now. That answer stays true for ever: no such key is claimed here again,
+// and a row that has expired cannot come back to life. Rows are locked before they are judged, so every change that was
+// on its way to them has arrived. A claim that is taken over here expires when the first one would have.
 const std::string_view former_1 = R"sql(
 CREATE FUNCTION semel.claim_former_1(
   patience_ms integer, ids bytea[], spaces text[], scopes bytea[], fingerprints bytea[], owners bigint[],

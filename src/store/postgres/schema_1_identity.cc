@@ -1,11 +1,11 @@
 // Version 1 of the schema: by what the keys of this database are named (core/identity.h).
 //
-// One row, which is settled once and never unsettled. The first gateway settles it, before it writes a key, and
-// everybody after that goes by what the row says: a gateway when it is started and whenever it connects, a transaction
-// of the library with every claim. So all agree, whoever starts together with whom.
+// One row, which is settled once and never unsettled. The first gateway settles it, before it writes a key. All others
+// go by what the row says: a gateway when it is started and whenever it connects, a transaction of the library with
+// every claim. So all agree, in whatever order they start.
 //
-// A transaction of the library settles nothing, because everybody else would have to wait for its end. It holds a lock
-// that many may hold, and whoever settles waits for all of them and then sees their keys.
+// A transaction of the library settles nothing, because all others would have to wait for its end. It holds a shared
+// lock. A gateway that settles waits for all holders of that lock, and then sees their keys.
 #include <string_view>
 
 #include "store/postgres/schema_1.h"

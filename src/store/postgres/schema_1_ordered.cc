@@ -1,10 +1,9 @@
-// Version 1 of the schema: claims of events that are to run in the order of their object.
+// Version 1 of the schema: claims of events that run in the order of their object.
 //
-// A function and a table of their own, so that claims without order know nothing of them. Locks are taken in one order
-// by everybody: first objects, by their ids, then keys, by theirs. So batches that meet cannot deadlock, and an object
-// and the event that it speaks of do not change while a claim is judged. Whoever ends a claim touches no object: how
-// far an object has come follows from how its last claim ended (see step_order() in core/transition.h, which is what
-// this must behave like).
+// They have a function and a table of their own, so that claims without order cost nothing more. All take locks in one
+// order: first objects, by their ids, then keys, by theirs. So batches that meet cannot deadlock, and an object and the
+// event that it names do not change while a claim is judged. Ending a claim touches no object: how far an object has
+// come follows from how its last claim ended. This must behave like step_order() in core/transition.h.
 #include <string_view>
 
 #include "store/postgres/schema_1.h"

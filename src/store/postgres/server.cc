@@ -1,4 +1,4 @@
-// Questions to the catalogue and the settings of a server. All of them may be asked by anybody.
+// Questions to the catalogue and the settings of a server. None of them needs a right.
 #include "store/postgres/server.h"
 
 #include <charconv>
@@ -19,7 +19,7 @@
 namespace semel::store::postgres {
 namespace {
 
-// The timeline stands in front of the name of a file of the log; nobody needs a right to ask for it.
+// The name of a file of the log begins with the timeline. Asking for it needs no right.
 constexpr const char* greeting =
     "SELECT pg_is_in_recovery(),"
     " CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END,"
@@ -49,7 +49,7 @@ Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max) {
   Server server;
   server.replica = row[0] == "t";
   server.timeline = number_in<std::uint32_t>(row[1], 16);
-  // Whoever stands in between gives out a number of its own when the connection is made.
+  // A pooler in between gives out a number of its own when the connection is made.
   server.pooled = number_in<int>(row[3], 10) != PQbackendPID(connection);
   if (row[2] != "t") return server;
   const auto version = ask(clock, connection, newest_version, {}, time_max);
@@ -97,7 +97,7 @@ Result<std::vector<std::string>> dangers(const Clock& clock, PGconn* connection,
   return found;
 }
 
-// A pooler that hands out another server process for each transaction takes LISTEN, and then nothing is heard.
+// A pooler that hands out another server process for each transaction accepts LISTEN, but then nothing is heard.
 Result<bool> notifies(const Clock& clock, const std::string& url, PGconn* connection, Millis time_max) {
   constexpr Millis way_max{1'000};
   const Result<DatabaseConnection> other = connect(clock, url, time_max);

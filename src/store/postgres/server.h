@@ -18,8 +18,8 @@ struct Server {
   int schema_version = 0;      // 0: there is no schema
   std::string name;            // of the database among its shards
   std::string set;             // the names of all its shards
-  std::string identity;        // what it has settled on: "plain", the mark of an identity in hex, or nothing yet
-  bool pooled = false;         // somebody stands in between, and hands out server processes
+  std::string identity;  // what it has settled on: "plain" or the mark of an identity in hex; empty if nothing yet
+  bool pooled = false;   // a pooler stands in between and hands out server processes
 };
 
 // Asks over a connection that is idle.
@@ -29,10 +29,10 @@ Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max);
 // than one seen before), a schema that this version does not know.
 Result<void> admit(const Server& server, std::uint32_t timeline_seen);
 
-// What is set so that an acknowledged write can be lost: fsync, synchronous_commit, asynchronous replication.
+// Settings by which an acknowledged write can be lost: fsync, synchronous_commit, asynchronous replication.
 Result<std::vector<std::string>> dangers(const Clock& clock, PGconn* connection, Millis time_max);
 
-// Whether what is told over one connection to `url` is heard on another, this one, as those who wait for a key need it.
+// Whether a NOTIFY over another connection to `url` is heard on this one. Callers that wait for a key need that.
 Result<bool> notifies(const Clock& clock, const std::string& url, PGconn* connection, Millis time_max);
 
 }  // namespace semel::store::postgres

@@ -22,7 +22,7 @@ struct Member {
   DatabaseConnection connection;
   std::string name;
   Names set;
-  Names former;        // of the set, those that it consisted of before; empty: that does not matter any more
+  Names former;        // the part of the set that was the whole set before; empty if that no longer matters
   bool holds = false;  // keys that have not expired
 };
 
@@ -30,13 +30,13 @@ constexpr const char* set_sql = "SELECT shard, here, former_until IS NOT NULL FR
 constexpr const char* live_sql =
     "SELECT count(*) FROM (SELECT FROM semel.keys WHERE expires_at > now() OR "
     "(state = 'running' AND lease_until > now()) LIMIT 1) AS live";
-// Objects whose events are ordered, and the events, are found by the object alone: they cannot be looked for twice.
+// Ordered events are found by their object alone, so they cannot be looked for in two places.
 constexpr const char* ordered_sql =
     "SELECT count(*) FROM (SELECT FROM semel.objects WHERE expires_at > now() LIMIT 1) AS live";
 constexpr const char* used_sql =
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
     "application_name = 'semel' AND pid <> pg_backend_pid()";
-// $1: the set, $2: those of it where keys may be found that were claimed before, $3: until when.
+// $1: the set, $2: the part of it where keys from before may still be found, $3: until when.
 constexpr const char* record_sql =
     "WITH gone AS (DELETE FROM semel.shards WHERE NOT here AND shard <> ALL ($1::uuid[])) "
     "INSERT INTO semel.shards (shard, here, former_until) "
@@ -133,8 +133,8 @@ Result<void> record(const Clock& clock, const std::vector<Member>& members, cons
   return {};
 }
 
-// The set by which the keys that are there were shared out; empty if there are none. A change that was recorded in some
-// of the databases only, because it was interrupted, is taken up again.
+// The set by which the present keys were shared out; empty if there are none. A change that was interrupted, and so was
+// recorded in some of the databases only, is taken up again.
 Result<Names> set_of_keys(const std::vector<Member>& members) {
   const Names all = set_of(members);
   Names found;

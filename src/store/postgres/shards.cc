@@ -1,4 +1,4 @@
-// Sharing out keys. Which databases belong together is in shard_set.cc.
+// Shares out keys. Which databases belong together is in shard_set.cc.
 #include "store/postgres/shards.h"
 
 #include <algorithm>
@@ -98,8 +98,8 @@ class ShardedStore : public Store, public Endings, public Reopening {
 
   const CapableStore& shard_at_home(const Key& key) const { return shards_[shard_of(key, names_.all)].opened; }
   Store& home_of(const Key& key) const { return *shard_at_home(key).store; }
-  // Where the key was before, if it has moved since. Keys with a home of their own have not: the set does not change
-  // while any is remembered.
+  // Where the key was before, if it has moved since; else null. Keys with a home of their own never move: the set does
+  // not change while any of them is remembered.
   const Shard* former_of(const Key& key) {
     if (former_.empty() || key.home != 0) return nullptr;
     const Shard* const former = &shards_[former_[shard_of(key, names_.former)]];

@@ -1,9 +1,9 @@
 // Several databases as one store: a key lives in one of them, by rendezvous hashing over what the databases call
 // themselves (semel.shards), so neither the order of the addresses nor what they look like matters.
 //
-// While a shard has been added lately, some keys live where the smaller set of before had put them. Such a shard judges
-// what it still has; a key that it has no longer, because it has expired there, is claimed at its new home, and nothing
-// can bring it back to the old one. So there is one judge of a key at any time, without moving a row.
+// For a while after a shard was added, some keys still live where the smaller set had put them. That former home judges
+// the keys that it still has. A key that has expired there is claimed at its new home, and nothing can bring it back to
+// the old one. So a key has one judge at any time, and no row is moved.
 //
 // Every gateway must go by the same set, or two of them would look for one key in two places. The set is therefore
 // recorded in each database by `semel migrate`, and a store whose addresses make another set does not open.
@@ -23,13 +23,14 @@
 
 namespace semel::store::postgres {
 
-// Sets a connection that is used for a moment, to look or to prepare, apart from those of gateways.
+// For a connection that only looks or prepares: tells it apart from those of gateways.
 inline constexpr const char* not_a_gateway = "SET application_name = 'semel migrate'";
 
 // Where a key lives: the position of one of `names`, which are not empty. Keys of one home live together.
 std::size_t shard_of(const Key& key, const std::vector<std::string>& names);
 
-// A shard that keys have moved away from: answers for those that live there still; nothing: it has the key no longer.
+// A shard that keys have moved away from. Answers for those that still live there; none for a key that it no longer
+// has.
 class FormerHome {
  public:
   virtual ~FormerHome() = default;
@@ -41,7 +42,7 @@ struct Shard {
   FormerHome* former = nullptr;  // part of the same store
 };
 
-// What the databases call themselves; and those of them that were the whole set before, as long as that matters.
+// The names of the databases, and of those that were the whole set before, as long as that matters.
 struct ShardNames {
   std::vector<std::string> all;
   std::vector<std::string> former;
@@ -54,10 +55,10 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names);
 // prepared for.
 Result<ShardNames> names_of(const Clock& clock, const std::vector<std::string>& urls, Millis time_max);
 
-// Records in each database that these belong together. Where shards are added to a set that holds keys, it is recorded
-// that those may be found where they were; where that is recorded and no longer needed, it is taken back.
-// All of them have one identity then (store/postgres/identity.h).
-// Code::invalid: a gateway is connected, or there are keys that would not be found, or identities differ.
+// Records in each database that these belong together. If shards are added to a set that holds keys, it also records
+// that these may be found where they were, and removes that note when it is no longer needed. Afterwards all of them
+// have one identity (store/postgres/identity.h). Code::invalid: a gateway is connected, or there are keys that would
+// not be found, or identities differ.
 Result<void> record_shards(const Clock& clock, const std::vector<std::string>& urls, Millis time_max);
 
 }  // namespace semel::store::postgres

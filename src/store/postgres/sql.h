@@ -1,8 +1,8 @@
 // The SQL of the PostgreSQL store, as text: what `semel migrate` runs, and the few statements that a gateway sends.
 //
 // The work is done by functions in the schema `semel`, one per call of the store, each over arrays: a batch is one
-// statement and one round trip. Their plans are kept by the server, so a pooler that hands out another connection every
-// time costs no planning; and each statement inside one sees what was committed before it began, so a claim that lost a
+// statement and one round trip. The server keeps their plans, so a pooler that hands out another connection every time
+// costs no planning. Each statement inside a function sees what was committed before it began, so a claim that lost a
 // race learns in the same round trip who won. A function's name ends in the version of the schema that brought it: an
 // upgrade adds new ones beside the old, and gateways of both versions go on.
 #pragma once
@@ -31,7 +31,7 @@ struct Sql {
   const char* text;
 };
 
-// Binary parameters and results; see postgres_schema_1*.cc for what each takes and gives.
+// Binary parameters and results; see schema_1*.cc for what each takes and gives.
 inline constexpr Sql claim_sql{.name = "semel_claim",
                                .text = "SELECT * FROM semel.claim_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)"};
 inline constexpr Sql ordered_sql{

@@ -25,12 +25,12 @@ namespace semel::store::postgres {
 
 enum class Company : std::uint8_t {
   any,    // goes with others
-  alone,  // was part of a batch that failed: is tried by itself, so that the trouble of one key sinks no other
+  alone,  // was part of a batch that failed: goes by itself, so that one bad key fails no other
 };
 
-// A claim at a shard that its key has moved away from: only a record that is there and lives is judged.
+// A claim at a shard that its key has moved away from. Only a record that is still alive there is judged.
 struct FormerClaim {
-  bool moved = false;  // the answer, if nothing is there: nor will it ever be again
+  bool moved = false;  // the answer: there is no such record, and never will be again
 };
 
 // A call on its way. If it is not answered by `deadline`, nobody knows whether it was applied.
@@ -72,7 +72,7 @@ class Statement {
   // Queues it on a connection in pipeline mode. The server gives up waiting for a lock after `patience`.
   [[nodiscard]] bool send(const Link& link, Millis patience) const;
 
-  // To be called when the reply is durable. Fills in answers.
+  // Fills in the answers. Call it when the reply is durable.
   struct Outcome {
     std::vector<Waiting> answered;
     std::vector<Entry> again;    // what the reply does not settle
@@ -85,7 +85,7 @@ class Statement {
   [[nodiscard]] std::size_t calls() const { return entries_.size(); }
   [[nodiscard]] Company company() const { return entries_.front().company; }
   [[nodiscard]] Time deadline() const;  // of the most patient call
-  // Hands out the calls, for those who do not get as far as read().
+  // Hands out the calls, if there is nothing to read().
   [[nodiscard]] std::vector<Entry> take() { return std::move(entries_); }
 
  private:

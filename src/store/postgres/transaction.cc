@@ -1,9 +1,9 @@
-// The functions of the schema, called inside somebody else's transaction.
+// The functions of the schema, called inside the caller's own transaction.
 //
-// The functions set lock_timeout for what is left of the transaction; here that is the caller's, so each statement puts
-// the old value back. A database whose keys have other names is refused (semel.plain_1): what is claimed here under one
-// name would run again elsewhere under the other. Parameters and results are texts, because that is what every client
-// library can carry.
+// The functions set lock_timeout for the rest of the transaction. Here that is the caller's, so each statement puts the
+// old value back. A database whose keys have other names is refused (semel.plain_1): a key that is claimed here under
+// one name would run again elsewhere under the other. Parameters and results are texts, because every client library
+// can carry those.
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -40,7 +40,7 @@ constexpr std::string_view lock_not_available = "55P03";
 constexpr std::string_view not_serializable = "40001";
 constexpr std::string_view deadlock = "40P01";
 
-// The owner is made by the server: nobody but this transaction can see the row before it has ended.
+// The server makes the owner: only this transaction can see the row before the claim has ended.
 const std::string claim_text = R"sql(
 WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS lock_timeout),
 claimed AS MATERIALIZED (
@@ -148,13 +148,13 @@ Answer answer_of(const core::Decision& decision) {
 TransactionClaim::TransactionClaim(SqlSession& session, Key key, Fingerprint fingerprint, Policy policy)
     : session_(session), key_(std::move(key)), fingerprint_(fingerprint), policy_(policy) {
   policy_.in_flight =
-      Policy::InFlight::conflict;  // whoever holds a committed claim is not in a transaction: no wait helps
+      Policy::InFlight::conflict;  // a committed claim is not held by a transaction, so waiting for one does not help
   claim();
 }
 
 void TransactionClaim::claim() {
   Terms terms = core::terms_of(policy_, 0);
-  terms.lease = Millis{1};  // nobody sees the claim before it has ended, so it may last as long as the key
+  terms.lease = Millis{1};  // does not matter: only this transaction sees the claim before it has ended
   if (const Result<void> sound = core::check_terms(terms); !sound) {
     answer_ = core::refused_by(sound.error());
     return;
