@@ -16,6 +16,8 @@ endif()
 if(SEMEL_FUZZ)
   # Coverage for the fuzzer in everything of ours; the main function only in the targets (tests/fuzz).
   target_compile_options(semel_compile INTERFACE -fsanitize=fuzzer-no-link)
+  # This build is never installed, so it can check that nothing of ours uses what Asio is about to drop.
+  target_compile_definitions(semel_compile INTERFACE BOOST_ASIO_NO_DEPRECATED)
 endif()
 
 if(CMAKE_BUILD_TYPE STREQUAL "Release" OR CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")

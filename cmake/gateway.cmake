@@ -22,7 +22,7 @@ semel_part(admin semel_gateway)
 
 # The commands are a library too, so that tests can call what is behind them.
 semel_sources(cli_sources cli cli/demo cli/hammer)
-list(FILTER cli_sources EXCLUDE REGEX "/(main|version)\\.cc$")
+list(FILTER cli_sources EXCLUDE REGEX "/(main|version|aligned_alloc)\\.cc$")
 add_library(semel_commands STATIC ${cli_sources})
 target_link_libraries(semel_commands PUBLIC semel_admin semel_embedded semel_postgres Boost::json PRIVATE CLI11::CLI11 semel_compile)
 target_precompile_headers(semel_commands PRIVATE cmake/precompiled.h)
@@ -35,6 +35,7 @@ target_compile_definitions(semel_cli PRIVATE SEMEL_VERSION="${PROJECT_VERSION}"
 if(NOT SEMEL_SANITIZE)
   # Coroutine frames of over 1 KiB miss the cache of glibc's allocator: docs/adr/0009-allocator.md
   pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
+  target_sources(semel_cli PRIVATE src/cli/aligned_alloc.cc)
   target_link_libraries(semel_cli PRIVATE PkgConfig::jemalloc)
 endif()
 install(TARGETS semel_cli)

@@ -43,8 +43,8 @@ pkg_check_modules(libzstd REQUIRED IMPORTED_TARGET libzstd)
 semel_sources(sources core core/json runtime once store)
 semel_library(semel EXPORT semel SOURCES ${sources}
   PUBLIC Boost::headers Threads::Threads PRIVATE OpenSSL::Crypto PkgConfig::xxhash PkgConfig::libzstd)
-# Frames of coroutines go straight to the allocator (docs/adr/0009-allocator.md).
-target_compile_definitions(semel PUBLIC BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_AWAITABLE_FRAME_RECYCLING)
+# No macro of Asio's is defined for it, here or by its user: the code in Asio's headers would then differ between the
+# library and the rest of the user's program (docs/adr/0009-allocator.md).
 if(SEMEL_FAILPOINTS)
   target_compile_definitions(semel PUBLIC $<BUILD_INTERFACE:SEMEL_FAILPOINTS>)
 endif()

@@ -3,7 +3,8 @@
 
 Installs BUILD under a temporary prefix, then, against nothing else: builds and runs tests/tools/consumer by find_package
 and by pkg-config, asks for components that are there and for one that is not, compiles every public header alone, looks
-at what each drags in and what the first of them costs, and looks for symbols of ours in a shared library that links the static one.
+at what each drags in and what the first of them costs, looks for symbols of ours in a shared library that links the
+static one, and for macros of Asio's: the package defines none, and was not compiled with one that its user has not.
 """
 import concurrent.futures
 import os
@@ -128,6 +129,18 @@ def check_symbols(library):
         sys.exit("the plugin lost its own symbol")
 
 
+def check_asio_macros(prefix):
+    """Asio is headers only: a macro that changes its code must be the same in the whole program, which is not ours."""
+    for path in prefix.rglob("*"):
+        text = path.read_text(encoding="utf-8") if path.suffix in (".h", ".cmake", ".pc") else ""
+        if "BOOST_ASIO_" in text:
+            sys.exit(f"{path.relative_to(prefix)} names a macro of Asio's")
+    # Where Asio allocates frames as it does by default, it calls this.
+    library = next(prefix.rglob("libsemel.a"))
+    if "thread_info_base::awaitable_frame_tag" not in run("nm", "-C", library):
+        sys.exit("libsemel.a was compiled with another allocation of coroutine frames than its user's code has")
+
+
 def main(build, *definitions):
     values = dict(definition[2:].split("=", 1) for definition in definitions)
     launcher = [values["CMAKE_CXX_COMPILER_LAUNCHER"]] if values.get("CMAKE_CXX_COMPILER_LAUNCHER") else []
@@ -138,6 +151,7 @@ def main(build, *definitions):
         folder = pathlib.Path(name)
         prefix = folder / "prefix"
         run("cmake", "--install", build, "--prefix", prefix)
+        check_asio_macros(prefix)
         check_headers(prefix, folder, compiler, flags)
         check_compile_time(prefix, folder, compiler[-1], flags)
         out = check_find_package(prefix, folder, definitions)

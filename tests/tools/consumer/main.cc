@@ -40,6 +40,8 @@ int main() {
   boost::asio::co_spawn(
       context, claim_twice(*opened.store),
       [&](const std::exception_ptr& error, semel::Result<void> done) { status = error == nullptr && done ? 0 : 1; });
+  bool posted = false;
+  context.post([&] { posted = true; });  // deprecated, but which functions of Asio the consumer uses is its own affair
   context.run();
-  return status;
+  return posted ? status : 1;
 }
