@@ -1,6 +1,5 @@
 // /healthz says that the process answers. /readyz says that a request would get through: a key can be written to the
 // store and every upstream can be reached. /metrics is for Prometheus.
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>

@@ -19,6 +19,7 @@
 #include "policy/identify.h"
 #include "policy/request_view.h"
 #include "webhook/event.h"
+#include "webhook/webhook.h"
 #include <semel/async.h>
 #include <semel/key.h>
 #include <semel/reopening.h>

@@ -22,8 +22,8 @@
 #include "http/ticker.h"
 #include "reading/address.h"
 #include "store/capable_store.h"
+#include "telemetry/log_sink.h"
 #include "telemetry/metrics.h"
-#include "telemetry/request_log.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/result.h>

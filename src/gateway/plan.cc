@@ -7,13 +7,12 @@
 
 #include "config/config.h"
 #include "gateway/tls_set.h"
-#include "http/ticker.h"
 #include "http/upstream.h"
 #include "policy/route.h"
 #include "reading/address.h"
 #include "telemetry/metrics.h"
+#include "webhook/webhook.h"
 #include <semel/async.h>
-#include <semel/clock.h>
 
 namespace semel::gateway {
 

@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "gateway/exchange.h"
 #include "gateway/plan.h"
+#include "gateway/services.h"
 #include "gateway/tls_set.h"
 #include "http/listener.h"
 #include "http/session.h"

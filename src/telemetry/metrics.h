@@ -12,7 +12,7 @@
 
 #include "telemetry/histogram.h"
 #include "telemetry/log_sink.h"
-#include "telemetry/route_metrics.h"
+#include "telemetry/route_metrics.h"  // IWYU pragma: export
 #include "telemetry/webhook_metrics.h"
 
 namespace semel::telemetry {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "config/config.h"
-#include "telemetry/log_sink.h"
+#include "telemetry/log_sink.h"  // IWYU pragma: export
 #include <semel/clock.h>
 #include <semel/key.h>
 
