@@ -21,6 +21,7 @@
 
 #include "config/config.h"
 #include "config/match.h"
+#include "core/check.h"
 #include "gateway/allowance.h"
 #include "gateway/attempt.h"
 #include "gateway/delivery.h"
@@ -234,6 +235,7 @@ std::string remaining_body(const webhook::EventBatch& batch, std::string_view bo
 Task<Outcome> attempt(Trial* trial, JointGrant grant) {
   const Incoming& incoming = trial->incoming;
   const Job& job = trial->job;
+  core::check(!trial->first, "a request is attempted at most once");
   if (!trial->watch.in_time()) co_return untouched();
   if (const auto over = trial->allowance.admit()) {
     trial->first = told_over_quota(incoming, *over);

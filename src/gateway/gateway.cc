@@ -15,6 +15,7 @@
 #include <boost/asio/post.hpp>
 
 #include "config/config.h"
+#include "core/check.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
@@ -75,6 +76,7 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
     if (!port) return std::unexpected(port.error());
     gateway->workers_.push_back(std::move(worker));
   }
+  core::check(!gateway->workers_.empty(), "a gateway has a thread");
   gateway->port_ = endpoint.port;
   return gateway;
 }

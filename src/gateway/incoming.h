@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "config/config.h"
+#include "core/check.h"
 #include "gateway/plan.h"
 #include "gateway/services.h"
 #include "http/transaction.h"
@@ -22,7 +23,10 @@ struct Incoming {
   policy::RequestView request;  // without its body
 
   [[nodiscard]] const config::Config& config() const { return *plan.config; }
-  [[nodiscard]] http::Upstream& upstream(std::size_t at) const { return *plan.upstreams[at]; }
+  [[nodiscard]] http::Upstream& upstream(std::size_t at) const {
+    core::check(at < plan.upstreams.size(), "a target's upstream is one of its plan's configuration");
+    return *plan.upstreams[at];
+  }
 };
 
 Incoming incoming_of(const Services& services, const Plan& plan, http::Transaction& client);

@@ -11,6 +11,7 @@
 
 #include <boost/container/small_vector.hpp>
 
+#include "core/check.h"
 #include "policy/identify.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -84,6 +85,8 @@ Task<Outcome> JointClaim::claim_from(JointClaim* self, std::size_t at) {
 }
 
 Task<Outcome> JointClaim::act(JointClaim* self) {
+  core::check(!self->acted_, "the action of a joint claim runs at most once");
+  core::check(!self->fences_.empty(), "an action runs under a claim");
   self->acted_ = true;
   const auto newest = std::ranges::max_element(self->fences_, {}, &Fence::number);
   const JointGrant grant{.ours = std::span<const bool>(self->ours_.data(), self->ours_.size()), .fence = *newest};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/config.h"
+#include "core/check.h"
 #include "gateway/tls_set.h"
 #include "http/upstream.h"
 #include "policy/route.h"
@@ -18,6 +19,7 @@ namespace semel::gateway {
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const config::Config> config, const PlanParts& parts,
                                       const Executor& executor, const TlsSet& tls) {
+  core::check(tls.upstreams.size() == config->upstreams.size(), "certificates and upstreams are of one configuration");
   auto plan = std::make_shared<Plan>();
   for (const config::UpstreamConfig& upstream : config->upstreams) {
     http::UpstreamOptions options{.addresses = {},

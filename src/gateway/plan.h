@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "core/check.h"
 #include "gateway/rate_limiter.h"
 #include "gateway/tls_set.h"
 #include "http/ticker.h"
@@ -32,7 +33,9 @@ struct Plan {
   telemetry::RouteMetrics* no_route = nullptr;
 
   [[nodiscard]] telemetry::RouteMetrics& metrics_of(const policy::Route& route) const {
-    return *routes[static_cast<std::size_t>(&route - config->routes.data())];
+    const auto at = static_cast<std::size_t>(&route - config->routes.data());
+    core::check(at < routes.size(), "a route is one of its plan's configuration");
+    return *routes[at];
   }
   [[nodiscard]] telemetry::RouteMetrics& metrics_of(const webhook::Webhook& webhook) const {
     return *count_of(webhook).as_route;
@@ -44,7 +47,9 @@ struct Plan {
 
  private:
   [[nodiscard]] const WebhookCount& count_of(const webhook::Webhook& webhook) const {
-    return webhooks[static_cast<std::size_t>(&webhook - config->webhooks.data())];
+    const auto at = static_cast<std::size_t>(&webhook - config->webhooks.data());
+    core::check(at < webhooks.size(), "a webhook is one of its plan's configuration");
+    return webhooks[at];
   }
 };
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "config/config.h"
+#include "core/check.h"
 #include "policy/token_bucket.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -75,6 +76,7 @@ void Quotas::give_back(const ScopeDigest& scope, Time expires_at, Millis ttl) {
   if (found == shard.scopes.end()) return;
   Slot& slot = slot_of(found->second, expires_at, ttl);
   if (slot.keys == 0) return;  // the limits came with a reload, after this key
+  core::check(found->second.keys > 0, "a scope's usage is the sum of its slots");
   --slot.keys;
   --found->second.keys;
 }
@@ -91,6 +93,7 @@ void Quotas::keep(const ScopeDigest& scope, Time expires_at, Millis ttl, std::si
 void Quotas::drop_expired(Usage& usage, Time now) {
   const auto live = std::ranges::find_if(usage.slots, [&](const Slot& slot) { return slot.end > now; });
   for (auto slot = usage.slots.begin(); slot != live; ++slot) {
+    core::check(usage.keys >= slot->keys && usage.bytes >= slot->bytes, "a scope's usage is the sum of its slots");
     usage.keys -= slot->keys;
     usage.bytes -= slot->bytes;
   }

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/config.h"
 #include "reading/units.h"
+#include "webhook/webhook.h"
 #include <semel/clock.h>
 
 namespace semel::gateway {

@@ -15,6 +15,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "core/ascii.h"
+#include "core/check.h"
 #include "http/call.h"
 #include "http/failure.h"
 #include "http/head.h"
@@ -50,6 +51,7 @@ class Upload {
     if (ended_) co_return;
     stopped_ = true;
     client_.stop_reading();
+    core::check(resume_ == nullptr, "one coroutine waits for the end of a relay");
     auto suspend = [this](auto handler) { resume_ = std::move(handler); };
     co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&, void()>(std::move(suspend),
                                                                                   asio::use_awaitable_t<Executor>());

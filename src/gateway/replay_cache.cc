@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/check.h"
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
@@ -42,7 +43,10 @@ void ReplayCache::put(const Key& key, const Fingerprint& fingerprint, SharedResp
   if (const auto old = by_key_.find(key); old != by_key_.end()) drop(old->second);
   const std::size_t size = cost(*response);
   if (size > bytes_max_ / 4) return;
-  while (bytes_ + size > bytes_max_) drop(std::prev(entries_.end()));
+  while (bytes_ + size > bytes_max_) {
+    core::check(!entries_.empty(), "an empty cache has room for a quarter of itself");
+    drop(std::prev(entries_.end()));
+  }
   bytes_ += size;
   entries_.push_front({.key = key,
                        .fingerprint = fingerprint,
@@ -55,6 +59,7 @@ void ReplayCache::put(const Key& key, const Fingerprint& fingerprint, SharedResp
 }
 
 void ReplayCache::drop(Entries::iterator entry) {
+  core::check(bytes_ >= entry->bytes, "the cache's bytes are the sum of its entries'");
   bytes_ -= entry->bytes;
   by_key_.erase(entry->key);
   entries_.erase(entry);

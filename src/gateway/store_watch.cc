@@ -8,6 +8,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include "core/check.h"
 #include "gateway/incoming.h"
 #include "gateway/told.h"
 #include "runtime/pause.h"
@@ -27,6 +28,7 @@ StoreWatch::StoreWatch(const Incoming& incoming, Millis time, LateAnswer late)
     : incoming_(incoming), time_(time), late_(std::move(late)) {}
 
 void StoreWatch::start() {
+  core::check(over_ == nullptr, "a store that was late is not asked again");
   incoming_.client.alarm(time_, [this] {
     over_ = std::make_shared<runtime::Pause>(incoming_.services.clock);
     // Later, not now: the ticker is going through its connections, and this may close some.
@@ -53,6 +55,7 @@ Task<void> StoreWatch::answer(StoreWatch* self) {
 }
 
 Task<Told> StoreWatch::told() {
+  core::check(over_ != nullptr, "only a late store leaves an answer behind");
   co_await over_->wait(a_day);
   co_return std::move(told_);
 }

@@ -13,6 +13,7 @@
 #include <boost/asio/post.hpp>
 
 #include "config/config.h"
+#include "core/check.h"
 #include "gateway/exchange.h"
 #include "gateway/plan.h"
 #include "gateway/services.h"
@@ -75,6 +76,7 @@ Result<std::uint16_t> Worker::listen(const reading::Endpoint& endpoint, http::Sh
 }
 
 void Worker::start() {
+  core::check(listener_ != nullptr, "a worker listens before it starts");
   ticker_.start();
   listener_->start(*this, limits_of(plan_->config->limits));
   asio::co_spawn(context_.get_executor(), keep_house(), asio::detached);
