@@ -9,8 +9,9 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/stores.h"
-#include "config/config.h"
 #include "gateway/tls_set.h"
+#include "policy/route.h"
+#include "webhook/webhook.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 

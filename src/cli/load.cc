@@ -1,3 +1,4 @@
+// Reads the files that a configuration names and points at what is wrong in them.
 #include "cli/load.h"
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include "reading/issue.h"
 #include "reading/resolver.h"
 #include "webhook/provider.h"
+#include "webhook/webhook.h"
 #include <semel/result.h>
 
 namespace semel::cli {

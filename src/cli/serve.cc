@@ -31,6 +31,7 @@
 #include <semel/clock.h>
 #include <semel/reopening.h>
 #include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel::cli {
 namespace {

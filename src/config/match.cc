@@ -7,6 +7,8 @@
 #include "config/config.h"
 #include "core/ascii.h"
 #include "policy/pattern.h"
+#include "policy/route.h"
+#include "webhook/webhook.h"
 #include <semel/http_request.h>
 
 namespace semel::config {

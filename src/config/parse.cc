@@ -14,6 +14,7 @@
 #include "config/sections.h"
 #include "policy/expression.h"
 #include "policy/pattern.h"
+#include "policy/route.h"
 #include "reading/address.h"
 #include "reading/document.h"
 #include "reading/issue.h"

@@ -1,4 +1,6 @@
 // [[route]]: its keys one by one. The rules between them are in route_rules.cc.
+#include "policy/route.h"
+
 #include <algorithm>
 #include <array>
 #include <expected>
@@ -18,10 +20,12 @@
 #include "policy/fields.h"
 #include "policy/keep.h"
 #include "policy/pattern.h"
+#include "policy/target.h"
 #include "reading/document.h"
 #include "reading/fault.h"
 #include "reading/read_values.h"
 #include "reading/table_reader.h"
+#include "reading/units.h"
 #include <semel/fingerprint.h>
 #include <semel/http_request.h>
 #include <semel/key.h>

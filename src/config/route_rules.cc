@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "config/config.h"
 #include "config/sections.h"
 #include "policy/expression.h"
+#include "policy/route.h"
+#include "policy/target.h"
 #include "reading/table_reader.h"
+#include "reading/units.h"
 #include <semel/fingerprint.h>
 #include <semel/http_request.h>
 #include <semel/once.h>

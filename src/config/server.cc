@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/sections.h"
 #include "policy/fields.h"
+#include "policy/forward.h"
 #include "policy/host.h"
 #include "policy/reply.h"
 #include "reading/address.h"

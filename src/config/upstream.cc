@@ -17,6 +17,7 @@
 #include "reading/nearest.h"
 #include "reading/read_values.h"
 #include "reading/table_reader.h"
+#include "reading/units.h"
 #include <semel/clock.h>
 
 namespace semel::config {

@@ -1,4 +1,6 @@
 // [[webhook]]: its keys, and the rules that come from its provider.
+#include "webhook/webhook.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -11,6 +11,7 @@
 #include "config/sections.h"
 #include "policy/expression.h"
 #include "policy/pattern.h"
+#include "policy/route.h"
 #include "reading/document.h"
 #include "reading/issue.h"
 #include "reading/table_reader.h"

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "config/config.h"
 #include "config/match.h"
+#include "core/check.h"
 #include "core/field_view.h"
 #include "guard/verifier.h"
 #include "policy/expression.h"
@@ -19,10 +19,12 @@
 #include "policy/pattern.h"
 #include "policy/reply.h"
 #include "policy/request_view.h"
+#include "policy/route.h"
 #include "webhook/authenticate.h"
 #include "webhook/event.h"
 #include "webhook/fetched_keys.h"
 #include "webhook/handshake.h"
+#include "webhook/provider.h"
 #include <semel/async.h>
 #include <semel/blocking_once.h>
 #include <semel/clock.h>
@@ -83,6 +85,12 @@ class Guard::Impl {
   // The action of once(). `said` outlives it: the first caller gets the handler's whole answer.
   static Task<Outcome> attempt(const Impl* rules, Handler* handler, std::optional<Response>* said, Fence fence);
   [[nodiscard]] Look look_at_event(const policy::RequestView& request) const;
+  // What the webhook's provider wants to hear; null if that is the handler's own answer.
+  [[nodiscard]] const webhook::Acknowledgement* acknowledgement() const {
+    if (!webhook) return nullptr;
+    const std::optional<webhook::Acknowledgement>& ack = webhook->endpoint().provider.ack;
+    return ack ? &*ack : nullptr;
+  }
   [[nodiscard]] Response refuse(ProblemType type, const std::string& detail = {}) const {
     return policy::problem_reply(Problem::of(type), Millis{0}, reply, detail);
   }
@@ -108,7 +116,7 @@ Look Guard::Impl::look(const policy::RequestView& request) const {
 }
 
 Look Guard::Impl::look_at_event(const policy::RequestView& request) const {
-  const guard::WebhookEndpoint& endpoint = webhook->endpoint();
+  const guard::WebhookEndpoint& endpoint = core::present(webhook, "only a webhook's guard sees events").endpoint();
   if (request.body.size() > body_bytes_max) return refuse(ProblemType::body_too_large);
   const auto shake = [&](webhook::Stage stage) {
     return webhook::answer_handshake(endpoint.provider, endpoint.lock, endpoint.verify_token, request, stage);
@@ -132,8 +140,9 @@ Outcome Guard::Impl::judge(const Response& said) const {
   auto response = std::make_shared<Response>();
   response->status = said.status;
   const bool success = said.status >= 200 && said.status < 300;
-  if (judgement.verdict == Verdict::keep && success && webhook && webhook->endpoint().provider.ack) {
-    *response = webhook::acknowledgement_reply(*webhook->endpoint().provider.ack);
+  const webhook::Acknowledgement* const ack = acknowledgement();
+  if (judgement.verdict == Verdict::keep && success && ack != nullptr) {
+    *response = webhook::acknowledgement_reply(*ack);
   } else if (judgement.verdict == Verdict::keep) {
     const policy::KeepTerms terms{.store_body_max = route.target.store_body_max,
                                   .replay_fields = route.target.replay_fields,
@@ -156,7 +165,7 @@ Response Guard::Impl::pass_on(Response said) const {
 Response Guard::Impl::tell(Answer answer, std::optional<Response> said) const {
   if (const auto* ran = std::get_if<Ran>(&answer)) {
     const bool kept = ran->outcome.verdict == Verdict::keep;
-    const bool acknowledged = kept && webhook && webhook->endpoint().provider.ack;
+    const bool acknowledged = kept && acknowledgement() != nullptr;
     Response first = acknowledged || !said ? *ran->outcome.response : pass_on(*std::move(said));
     if (kept) first.fields.push_back(policy::expires_mark(ran->expires_at));
     return first;

@@ -73,8 +73,8 @@ Task<CallEnd> Call::read_repaired_head() {
   const std::optional<std::string> repaired = without_space_before_colons(connection.unread().substr(0, size));
   if (!repaired) co_return CallEnd::lost;
   renew_parser();
-  const Try<std::size_t> taken = parser_->read_head(*repaired);
-  if (!taken || !parser_->head_done()) co_return CallEnd::lost;
+  const Try<std::size_t> taken = parser().read_head(*repaired);
+  if (!taken || !parser().head_done()) co_return CallEnd::lost;
   connection.consume(size);
   co_return CallEnd::answered;
 }
@@ -92,7 +92,7 @@ Task<CallEnd> Call::read_head() {
     }
     std::size_t parsed = 0;
     for (;;) {
-      const Try<std::size_t> taken = parser_->read_head(connection.unread().substr(parsed));
+      const Try<std::size_t> taken = parser().read_head(connection.unread().substr(parsed));
       if (!taken && (taken.error() != Failure::malformed || head_.status() == 0)) co_return CallEnd::lost;
       if (!taken) {
         const CallEnd repaired = co_await read_repaired_head();
@@ -100,7 +100,7 @@ Task<CallEnd> Call::read_head() {
         break;
       }
       parsed += *taken;
-      if (parser_->head_done()) {
+      if (parser().head_done()) {
         connection.consume(parsed);
         break;
       }
@@ -115,8 +115,8 @@ Task<CallEnd> Call::read_head() {
 Try<std::string_view> Call::body_at_hand() {
   Connection& connection = link_->connection();
   connection.consume(std::exchange(unconsumed_, 0));
-  while (!parser_->done() && !connection.unread().empty()) {
-    const auto piece = parser_->read_body(connection.unread());
+  while (!parser().done() && !connection.unread().empty()) {
+    const auto piece = parser().read_body(connection.unread());
     if (!piece) return failed(Failure::malformed);
     if (!piece->data.empty()) {
       unconsumed_ = piece->consumed;
@@ -132,12 +132,12 @@ Attempted<std::string_view> Call::read_body() {
   Connection& connection = link_->connection();
   for (;;) {
     const Try<std::string_view> piece = body_at_hand();
-    if (!piece || !piece->empty() || parser_->done()) co_return piece;
+    if (!piece || !piece->empty() || parser().done()) co_return piece;
     connection.deadline().expect_within(timeout_);
     const Try<void> filled = co_await connection.fill();
     if (filled) continue;
     if (filled.error() != Failure::closed) co_return failed(filled.error());
-    const Try<void> proper = parser_->read_end();
+    const Try<void> proper = parser().read_end();
     if (!proper) co_return failed(Failure::malformed);
     ended_by_close_ = true;
   }
@@ -147,11 +147,11 @@ Attempted<std::string> Call::read_body_up_to(std::size_t bytes_max) {
   std::string body;
   for (;;) {
     Try<std::string_view> piece = body_at_hand();
-    if (piece && piece->empty() && !parser_->done()) piece = co_await read_body();
+    if (piece && piece->empty() && !parser().done()) piece = co_await read_body();
     if (!piece) co_return failed(piece.error());
     if (piece->empty()) co_return body;
     body.append(*piece);
-    if (!parser_->done()) runtime::failpoint("answer-read-in-part");
+    if (!parser().done()) runtime::failpoint("answer-read-in-part");
     if (body.size() > bytes_max) co_return body;
   }
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/check.h"
 #include "http/connection.h"
 #include "http/failure.h"
 #include "http/head.h"
@@ -65,14 +66,15 @@ class Call {
 
  private:
   void renew_parser();
+  ResponseParser& parser() { return core::present(parser_, "an answer is read after its head was asked for"); }
   Task<CallEnd> read_repaired_head();
 
   Upstream& upstream_;
   Millis timeout_;
   std::unique_ptr<Upstream::Link> link_;
   Head head_;
-  std::optional<ResponseParser> parser_;
-  std::size_t unconsumed_ = 0;  // of the piece that was returned last
+  std::optional<ResponseParser> parser_;  // null until an answer is awaited
+  std::size_t unconsumed_ = 0;            // of the piece that was returned last
   bool no_body_ = false;
   bool may_switch_ = false;
   bool stale_ = false;

@@ -18,6 +18,7 @@
 #include "http/parser.h"
 #include "http/strict.h"
 #include "http/ticker.h"
+#include "http/transaction.h"
 #include "http/writer.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -89,14 +90,14 @@ Task<void> Session::turn_away() {
 
 Task<Session::Next> Session::serve_one() {
   parser_.emplace(head_, limits_.head);
-  const Try<void> read = co_await read_head();
+  const Try<void> read = co_await read_head(&*parser_);
   const std::optional<HeadFault> fault = fault_of(read, head_);
   if (!read && !fault) co_return Next::close;
 
   transaction_.emplace(*connection_, *parser_, head_, out_, peer_, limits_.body_time, limits_.body_rate_min);
   connection_->deadline().expect_nothing();
   if (fault) {
-    co_await refuse(*fault);
+    co_await refuse(*fault, &*transaction_);
     co_return Next::close;
   }
   if (draining_) transaction_->close_after();
@@ -108,12 +109,12 @@ Task<Session::Next> Session::serve_one() {
     if (!transaction_->body_read()) co_await linger();
     co_return Next::close;
   }
-  if (!transaction_->body_read() && !co_await drained()) co_return Next::close;
+  if (!transaction_->body_read() && !co_await drained(&*transaction_)) co_return Next::close;
   transaction_->release_body();
   co_return Next::request;
 }
 
-Attempted<void> Session::read_head() {
+Attempted<void> Session::read_head(RequestParser* parser) {
   Connection& connection = *connection_;
   if (connection.unread().empty()) {
     connection.give_room_back();
@@ -130,10 +131,10 @@ Attempted<void> Session::read_head() {
   }
   if (connection.unread().starts_with(empty_line)) connection.consume(empty_line.size());
   for (;;) {
-    const Try<std::size_t> taken = parser_->read_head(connection.unread());
+    const Try<std::size_t> taken = parser->read_head(connection.unread());
     if (!taken) co_return failed(taken.error());
     connection.consume(*taken);
-    if (parser_->head_done()) co_return Try<void>();
+    if (parser->head_done()) co_return Try<void>();
     if (first_line_is_bare(connection.unread())) co_return failed(Failure::malformed);
     const Try<void> more = co_await wait_for_head();
     if (!more) co_return failed(more.error());
@@ -150,20 +151,20 @@ Attempted<void> Session::wait_for_head() {
   co_return more;
 }
 
-Task<void> Session::refuse(HeadFault fault) {
-  transaction_->close_after();
+Task<void> Session::refuse(HeadFault fault, Transaction* client) {
+  client->close_after();
   const auto fields = [](HeadWriter& head) { head.field("Content-Type", "application/problem+json"); };
   const std::string body = problem_body(fault);
   handler_.refused(fault.status);
-  const Try<void> told = co_await transaction_->reply(fault.status, fields, body);
+  const Try<void> told = co_await client->reply(fault.status, fields, body);
   if (told) co_await linger();
 }
 
 // Whether the connection can carry another request.
-Task<bool> Session::drained() {
+Task<bool> Session::drained(Transaction* client) {
   std::size_t seen = 0;
-  while (!transaction_->body_read()) {
-    const Try<std::string_view> piece = co_await transaction_->read_body();
+  while (!client->body_read()) {
+    const Try<std::string_view> piece = co_await client->read_body();
     if (!piece) co_return false;
     seen += piece->size();
     if (seen > drained_bytes_max) co_return false;

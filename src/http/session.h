@@ -55,11 +55,11 @@ class Session {
  private:
   enum class Next : std::uint8_t { request, close };
   Task<Next> serve_one();
-  Attempted<void> read_head();
+  Attempted<void> read_head(RequestParser* parser);
   Attempted<void> wait_for_head();
-  Task<void> refuse(HeadFault fault);
+  Task<void> refuse(HeadFault fault, Transaction* client);
   Task<void> linger();
-  Task<bool> drained();
+  static Task<bool> drained(Transaction* client);
 
   std::unique_ptr<Connection> connection_;
   RequestHandler& handler_;

@@ -21,7 +21,6 @@
 #include "policy/form.h"
 #include "policy/json_scalar.h"
 #include "policy/request_view.h"
-#include <semel/key.h>
 
 namespace semel::policy {
 namespace {

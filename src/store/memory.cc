@@ -79,7 +79,7 @@ class MemoryStore : public Store, public Reopening {
       const Record* const mark = find(terms.order->object);
       core::OrderStep turn = core::step_order(mark, latest_of(mark), *terms.order, *step.store, now);
       if (turn.refusal) return *std::move(turn.refusal);
-      put(*std::move(turn.mark));
+      put(std::move(core::present(turn.mark, "an event that has its turn moves its object's mark")));
     }
     if (step.store) put(std::move(*step.store));
     return std::move(step.answer);

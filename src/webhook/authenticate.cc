@@ -72,8 +72,8 @@ bool matches(const SignatureScheme& scheme, const SecretKey& key, const std::vec
   return false;
 }
 
-bool has_body_hash(const SignatureScheme& scheme, const policy::RequestView& request) {
-  const auto written = policy::evaluate(*scheme.body_hash, request);
+bool has_body_hash(const policy::Expression& where, const policy::RequestView& request) {
+  const auto written = policy::evaluate(where, request);
   if (!written) return false;
   const auto claimed = core::from_hex(*written);
   const Digest digest = core::sha256(request.body);
@@ -88,14 +88,15 @@ Matched match(const SignatureScheme& scheme, const std::vector<std::optional<Sec
   if (!signatures) return std::unexpected(signatures.error());
   const auto aged = check_age(scheme, signatures->timestamp, lock.tolerance.value_or(scheme.tolerance), now);
   if (!aged) return std::unexpected(aged.error());
-  if (scheme.body_hash && !has_body_hash(scheme, request)) return std::unexpected(SignatureFault::mismatch);
+  if (scheme.body_hash && !has_body_hash(*scheme.body_hash, request)) return std::unexpected(SignatureFault::mismatch);
   std::vector<std::string> urls{std::string{}};
   if (scheme.signed_text.has(policy::PartKind::url)) urls = url_candidates(lock.public_url, request.target);
   for (const std::string& url : urls) {
     const auto text = render_signed(scheme.signed_text, request, {.timestamp = signatures->timestamp, .url = url});
     if (!text) return std::unexpected(SignatureFault::malformed);
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (keys[i] && matches(scheme, *keys[i], signatures->decoded, *text)) return i;
+      const std::optional<SecretKey>& key = keys[i];
+      if (key && matches(scheme, *key, signatures->decoded, *text)) return i;
     }
   }
   return std::unexpected(SignatureFault::mismatch);
@@ -114,7 +115,7 @@ Matched match_items(const SignatureScheme& scheme, const std::vector<std::option
     if (!matched) return matched;
     if (!first) first = *matched;
   }
-  return *first;
+  return core::present(first, "there is an element");
 }
 
 }  // namespace

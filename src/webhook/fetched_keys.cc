@@ -82,8 +82,9 @@ Judged judge_paypal(const Case& one) {
   const auto certificate = one.documents(*url);
   if (!certificate) return Wanted{.url = *url};
   for (std::size_t i = 0; i < one.keys.size(); ++i) {
-    if (!one.keys[i]) continue;
-    const std::string text = fmt::format("{}|{}|{}|{}", *id, *time, one.keys[i]->bytes, core::crc32(one.request.body));
+    const std::optional<SecretKey>& key = one.keys[i];
+    if (!key) continue;
+    const std::string text = fmt::format("{}|{}|{}|{}", *id, *time, key->bytes, core::crc32(one.request.body));
     if (core::verify_by_certificate(*certificate, one.now, core::RsaHash::sha256, text, *signature)) {
       return Authentic{.scheme = one.number, .secret = i};
     }
@@ -163,7 +164,8 @@ Judged judge_sns(const Case& one) {
   const core::RsaHash hash = version == "1" ? core::RsaHash::sha1 : core::RsaHash::sha256;
   if (!core::verify_by_certificate(*certificate, one.now, hash, *text, *signature)) return SignatureFault::mismatch;
   for (std::size_t i = 0; i < one.keys.size(); ++i) {
-    if (one.keys[i] && one.keys[i]->bytes == *topic) return Authentic{.scheme = one.number, .secret = i};
+    const std::optional<SecretKey>& key = one.keys[i];
+    if (key && key->bytes == *topic) return Authentic{.scheme = one.number, .secret = i};
   }
   return SignatureFault::mismatch;
 }
@@ -224,8 +226,9 @@ Judged judge_token(const Case& one, Millis tolerance) {
   const auto fresh = check_times(one, *token, tolerance);
   if (!fresh) return fresh.error();
   for (std::size_t i = 0; i < one.keys.size(); ++i) {
-    if (!one.keys[i]) continue;
-    Wanted wanted = key_document(one.scheme, *token, *one.keys[i]);
+    const std::optional<SecretKey>& issuer = one.keys[i];
+    if (!issuer) continue;
+    Wanted wanted = key_document(one.scheme, *token, *issuer);
     const auto document = one.documents(wanted.kept_as());
     if (!document) return wanted;
     const auto key = find_key(*document, token->key_id);
@@ -233,7 +236,7 @@ Judged judge_token(const Case& one, Millis tolerance) {
       wanted.refresh = true;
       return wanted;
     }
-    if (is_signed_by(*token, *key) && has_claims(one, *token, *one.keys[i])) {
+    if (is_signed_by(*token, *key) && has_claims(one, *token, *issuer)) {
       return Authentic{.scheme = one.number, .secret = i};
     }
   }

@@ -58,7 +58,7 @@ bool is_allowed(std::string_view token, const Handshake& handshake) {
 }
 
 std::string hmac_text(const Handshake& handshake, std::string_view key, std::string_view token) {
-  const core::HmacHash hash = *handshake.hmac == Algorithm::hmac_sha1 ? core::HmacHash::sha1 : core::HmacHash::sha256;
+  const core::HmacHash hash = handshake.hmac == Algorithm::hmac_sha1 ? core::HmacHash::sha1 : core::HmacHash::sha256;
   const std::string tag = hmac(hash, key, token);
   return handshake.hmac_encoding == Encoding::hex ? core::to_hex(tag) : core::to_base64(tag);
 }

@@ -2,6 +2,7 @@
 #include "webhook/provider_table.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,8 +43,9 @@ std::string key_text(const Provider& provider) {
 }
 
 std::string order_text(const Provider& provider) {
-  if (!provider.event.order) return "-";
-  return provider.event.object->text + " by " + provider.event.order->text;
+  const std::optional<policy::Expression>& order = provider.event.order;
+  const std::optional<policy::Expression>& object = provider.event.object;
+  return order && object ? object->text + " by " + order->text : "-";
 }
 
 bool id_is_signed(const Provider& provider) {

@@ -102,9 +102,9 @@ bool is_costly(Algorithm algorithm) {
 }
 
 // Exactly one, wherever it is.
-std::optional<std::string> timestamp_of(const SignatureScheme& scheme, const policy::RequestView& request,
+std::optional<std::string> timestamp_of(const policy::Expression& where, const policy::RequestView& request,
                                         const std::vector<std::string_view>& items) {
-  const policy::Part& part = scheme.timestamp->parts.front();
+  const policy::Part& part = where.parts.front();
   if (part.kind != policy::PartKind::item) {
     auto value = policy::value_of(part, request);
     return value ? *std::move(value) : std::nullopt;
@@ -142,7 +142,7 @@ std::expected<Signatures, SignatureFault> find_signatures(const SignatureScheme&
   }
   if (found.decoded.empty()) return std::unexpected(SignatureFault::malformed);
   if (scheme.timestamp) {
-    auto timestamp = timestamp_of(scheme, request, *items);
+    auto timestamp = timestamp_of(*scheme.timestamp, request, *items);
     if (!timestamp) return std::unexpected(SignatureFault::malformed);
     found.timestamp = *std::move(timestamp);
   }

@@ -25,6 +25,7 @@
 #include "config/config.h"
 #include "gateway/gateway.h"
 #include "policy/pattern.h"
+#include "policy/route.h"
 #include "reading/address.h"
 #include "reading/secret.h"
 #include "telemetry/metrics.h"

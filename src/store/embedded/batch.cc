@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/check.h"
 #include "core/transition.h"
 #include "runtime/failpoint.h"
 #include "store/call.h"
@@ -139,20 +140,20 @@ class Batch::Judge {
   // A claim that is granted if its object allows it.
   void answer_ordered(core::ClaimStep step, ClaimCall& request) {
     const Order& order = *request.terms.order;
-    Result<std::optional<Record>> mark = copy_of(order.object.id);
-    Result<std::optional<Record>> latest = std::nullopt;
-    if (mark && *mark) latest = copy_of((*mark)->progress->event);
-    if (!mark || !latest) {
-      request.answer = std::unexpected(mark ? latest.error() : mark.error());
+    Record& grant = core::present(step.store, "a claim in order was granted");
+    const Result<std::optional<Record>> mark = copy_of(order.object.id);
+    const Result<std::optional<Record>> latest = mark ? latest_of(*mark) : std::unexpected(mark.error());
+    if (!latest) {
+      request.answer = std::unexpected(latest.error());
       return;
     }
-    core::OrderStep turn =
-        core::step_order(*mark ? &**mark : nullptr, *latest ? &**latest : nullptr, order, *step.store, now_);
+    core::OrderStep turn = core::step_order(address(*mark), address(*latest), order, grant, now_);
     if (turn.refusal) {
       request.answer = *std::move(turn.refusal);
       return;
     }
-    for (Record* const record : {&*turn.mark, &*step.store}) {
+    Record& moved = core::present(turn.mark, "an event that has its turn moves its object's mark");
+    for (Record* const record : {&moved, &grant}) {
       const Result<const Record*> stored = find(record->key.id);
       if (!stored) {
         request.answer = std::unexpected(stored.error());
@@ -161,6 +162,15 @@ class Batch::Judge {
       put(std::move(*record));
     }
     request.answer = std::move(step.answer);
+  }
+
+  static const Record* address(const std::optional<Record>& record) { return record ? &*record : nullptr; }
+
+  // The newest event of an object.
+  Result<std::optional<Record>> latest_of(const std::optional<Record>& mark) {
+    if (!mark) return std::nullopt;
+    core::check(mark->progress != nullptr, "the record of an object names its newest event");
+    return copy_of(mark->progress->event);
   }
 
   Result<std::optional<Record>> copy_of(const Digest& id) {

@@ -101,12 +101,13 @@ Result<std::optional<core::StoreIdentity>> settle_identity(const fs::path& folde
                                                            const std::vector<core::AesKey>& keys) {
   const Result<std::optional<std::string>> wrapped = load(folder / file_name);
   if (!wrapped) return std::unexpected(wrapped.error());
-  if (*wrapped) {
-    Result<Known> known = open_identity(**wrapped, keys, "the store at " + folder.string());
+  if (const std::optional<std::string>& text = *wrapped) {
+    Result<Known> known = open_identity(*text, keys, "the store at " + folder.string());
     if (!known) return std::unexpected(std::move(known.error()));
     // Synced even if nothing changes: the start that renamed the file may have been cut short before it had synced
     // that.
-    Result<void> saved = known->rewrapped ? save(folder, *known->rewrapped) : sync_folder(folder);
+    const std::optional<std::string>& rewrapped = known->rewrapped;
+    Result<void> saved = rewrapped ? save(folder, *rewrapped) : sync_folder(folder);
     if (!saved) return std::unexpected(std::move(saved.error()));
     return known->identity;
   }

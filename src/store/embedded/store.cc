@@ -54,7 +54,8 @@ class EmbeddedStore : public BatchedStore, public Glance {
   bool surely_free(const Key& key) override {
     const Result<std::optional<Record>> read = ledger_->read(key.id);
     if (!read) return false;
-    return !*read || (*read)->state == Record::State::released || ledger_->clock().now() >= (*read)->expires_at;
+    const std::optional<Record>& record = *read;
+    return !record || record->state == Record::State::released || ledger_->clock().now() >= record->expires_at;
   }
 
  private:

@@ -125,8 +125,9 @@ Result<core::StoreIdentity> open_one(const Databases& databases, std::size_t whi
     if (core::to_hex(mark) != entry->name) {
       return fail(Code::corrupt, "the row of semel.identity was altered; restore it from a backup of the database");
     }
-    if (!known->rewrapped) return known->identity;
-    const Result<void> rewrapped = databases.rewrap(which, entry->wrapped, core::to_hex(*known->rewrapped));
+    const std::optional<std::string>& again = known->rewrapped;
+    if (!again) return known->identity;
+    const Result<void> rewrapped = databases.rewrap(which, entry->wrapped, core::to_hex(*again));
     if (!rewrapped) return std::unexpected(rewrapped.error());
   }
   return fail(Code::unavailable,

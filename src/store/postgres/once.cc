@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,9 +125,10 @@ Answer once_in_transaction(pg_conn* connection, const Key& key, const Fingerprin
       return core::refused_by(store::postgres::refusal(begun.error().state, begun.error().message));
     }
     TransactionClaim claim(session, key, fingerprint, policy);
-    if (!claim.answer()) return finish(session, claim, act(action, claim.fence()));
+    const std::optional<Answer>& known = claim.answer();
+    if (!known) return finish(session, claim, act(action, claim.fence()));
     session.roll_back();
-    if (!claim.collided() || attempt == collisions_max) return *claim.answer();
+    if (!claim.collided() || attempt == collisions_max) return *known;
   }
 }
 

@@ -76,7 +76,7 @@ Answer run_operation(pg_conn* connection, const Key& key, const Fingerprint& fin
   if (std::optional<Answer> known = look(connection, key, fingerprint, policy)) return *std::move(known);
   Operation operation(connection, key, fingerprint, policy);
   Outcome outcome = act(body, operation);
-  if (operation.stopped()) return *operation.stopped();
+  if (const std::optional<Answer>& stopped = operation.stopped()) return *stopped;
   // An outcome that is not kept goes the same way: rolled back, told, and run again by a retry.
   return once_in_transaction(connection, key, fingerprint, policy, [&outcome](Fence) { return outcome; });
 }

@@ -90,7 +90,8 @@ class ShardedStore : public Store, public Endings, public Reopening {
   static Async<Claim> claim_moved(const Shard* former, Store* home, Key key, Fingerprint fingerprint, Terms terms) {
     Result<std::optional<Claim>> there = co_await former->former->claim_former(key, fingerprint, terms);
     if (!there) co_return std::unexpected(std::move(there.error()));
-    if (*there) co_return **std::move(there);
+    std::optional<Claim>& claim = *there;
+    if (claim) co_return *std::move(claim);
     co_return co_await home->claim(std::move(key), fingerprint, terms);
   }
   // A claim is known where it was granted; the other place has no row of that owner.
