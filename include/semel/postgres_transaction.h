@@ -8,8 +8,9 @@
 // holds for your writes in this transaction. For calls to others, see semel/operation.h.
 //
 // The record is the same as in the PostgreSQL store, so a gateway on the same database sees it. A database whose
-// gateways have encryption keys is refused, because they give keys names that only they know. The database must have
-// been prepared (semel/postgres.h). In the library semel::postgres. For libpqxx, see semel/pqxx_transaction.h.
+// gateways have encryption keys is refused, because they give keys names that only they know. So is a database that is
+// one of several shards, because the key may live in another one. The database must have been prepared
+// (semel/postgres.h). In the library semel::postgres. For libpqxx, see semel/pqxx_transaction.h.
 #pragma once
 
 #include <expected>

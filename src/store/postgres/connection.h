@@ -32,6 +32,7 @@ enum class Calling : std::uint8_t { by_text, prepared };
 struct Link {
   DatabaseConnection connection;
   Calling calling = Calling::by_text;
+  std::string standing{};  // of what was behind it when it was made; every call says so (Server::standing)
 };
 
 // Connects as libpq does: `url` is anything that libpq takes (several hosts, sslmode, service files, .pgpass). Of

@@ -55,13 +55,15 @@ Result<Link> Dialer::dial() {
   if (!server) return std::unexpected(server.error());
   const Result<void> admitted = known_.admit(*server);
   if (!admitted) return std::unexpected(admitted.error());
-  if (server->pooled) return Link{.connection = *std::move(connection), .calling = Calling::by_text};
+  Link link{.connection = *std::move(connection), .calling = Calling::by_text, .standing = server->standing};
+  if (server->pooled) return link;
   for (const Sql& sql : all_sql) {
     const std::string prepare = std::string("PREPARE ") + sql.name + " AS " + sql.text;
-    const auto prepared = ask(clock_, connection->get(), prepare, {}, time_max_);
+    const auto prepared = ask(clock_, link.connection.get(), prepare, {}, time_max_);
     if (!prepared) return std::unexpected(prepared.error());
   }
-  return Link{.connection = *std::move(connection), .calling = Calling::prepared};
+  link.calling = Calling::prepared;
+  return link;
 }
 
 void Dialer::want() {

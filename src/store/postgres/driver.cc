@@ -179,12 +179,13 @@ void Driver::settle(Ended ended) {
   if (ended.ending == BatchEnding::failed && remedy == Remedy::reconnect) {
     again(pool_.lose_all(refusal(ended.state, ended.message)));
   }
+  if (remedy == Remedy::greet) again(pool_.lose_all());
   for (Entry& entry : ended.statement->take()) {
     if (remedy == Remedy::refuse || (remedy == Remedy::split && single)) {
       refuse_now(std::move(entry), refusal(ended.state, ended.message));
       continue;
     }
-    if (remedy != Remedy::reconnect) entry.company = Company::alone;
+    if (remedy != Remedy::reconnect && remedy != Remedy::greet) entry.company = Company::alone;
     again(std::move(entry));
   }
 }

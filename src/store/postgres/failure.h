@@ -13,6 +13,7 @@ enum class Remedy : std::uint8_t {
   split,      // one row has failed, not known which: try each alone; a single one is refused
   repeat,     // it met another transaction: try again, each alone
   reconnect,  // this server cannot be used (any more): try again on another connection
+  greet,      // it may be another server or database than the connection was made to: look, then try again
   refuse,     // it would fail again
 };
 

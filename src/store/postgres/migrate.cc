@@ -1,8 +1,10 @@
 // Creates and upgrades the schema. Two programs that do so at once wait for each other.
 #include <array>
 #include <expected>
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <libpq-fe.h>
@@ -10,6 +12,7 @@
 #include "store/postgres/admin.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/schema_1.h"
+#include "store/postgres/schema_2.h"
 #include "store/postgres/server.h"
 #include "store/postgres/shards.h"
 #include "store/postgres/sql.h"
@@ -18,11 +21,21 @@
 #include <semel/result.h>
 
 namespace semel::store::postgres {
+namespace {
+
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string whole;
+  for (const std::string_view part : parts) whole.append(part);
+  return whole;
+}
+
+}  // namespace
 
 std::span<const Migration> migrations() {
-  static const std::string first =
-      std::string(tables_1).append(claim_1).append(former_1).append(ordered_1).append(identity_1).append(holders_1);
-  static const std::array<Migration, 1> all{{{.version = 1, .sql = first}}};
+  static const std::string first = joined({tables_1, objects_1, identity_1, await_1});
+  static const std::string second =
+      joined({standing_2, claim_2, former_2, ordered_2, holders_2, sweep_2, before_2, settings_2});
+  static const std::array<Migration, 2> all{{{.version = 1, .sql = first}, {.version = 2, .sql = second}}};
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <libpq-fe.h>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr Oid type_int4 = 23;
 constexpr Oid type_int8 = 20;
+constexpr Oid type_text = 25;
 
 // Everything is big-endian on the wire.
 template <class Number>
@@ -98,6 +100,11 @@ void Parameters::add(std::int32_t number) {
 void Parameters::add(std::int64_t number) {
   types_.push_back(type_int8);
   append(values_.emplace_back(), number);
+}
+
+void Parameters::add(std::string text) {
+  types_.push_back(type_text);
+  values_.push_back(std::move(text));
 }
 
 void Parameters::add(Array array) {

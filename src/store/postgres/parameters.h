@@ -46,6 +46,7 @@ class Parameters {
  public:
   void add(std::int32_t number);
   void add(std::int64_t number);
+  void add(std::string text);
   void add(Array array);
 
   // Queues the statement on a connection in pipeline mode; results come in binary form. False: the connection is lost.

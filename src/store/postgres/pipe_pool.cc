@@ -65,9 +65,14 @@ GivenUp PipePool::lose_broken() {
   return broken_ == nullptr ? GivenUp{} : lose(*broken_);
 }
 
-GivenUp PipePool::lose_all(Error why) {
+GivenUp PipePool::lose_all() {
   GivenUp given_up;
   while (!pipes_.empty()) append(given_up, lose(*pipes_.front()));
+  return given_up;
+}
+
+GivenUp PipePool::lose_all(Error why) {
+  GivenUp given_up = lose_all();
   down_ = std::move(why);
   return given_up;
 }

@@ -58,6 +58,8 @@ class PipePool {
   [[nodiscard]] GivenUp lose_broken();
   // The server cannot be used any more.
   [[nodiscard]] GivenUp lose_all(Error why);
+  // Whether it can be used is to be seen: for a moment nobody is refused.
+  [[nodiscard]] GivenUp lose_all();
   // Puts aside the connections whose answers are too late.
   [[nodiscard]] GivenUp give_up_late(Time now);
   // Nothing is used any more.

@@ -1,4 +1,4 @@
-// The columns are those of semel.claim_1 and semel.claim_ordered_1, in their order.
+// The columns are those of semel.claim_2 and semel.claim_ordered_2, in their order.
 #include "store/postgres/rows.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ enum Column : std::uint8_t {
   expires_at,
   response,
   at,
-  // Of semel.claim_ordered_1 only.
+  // Of semel.claim_ordered_2 only.
   verdict,
   other
 };

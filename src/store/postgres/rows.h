@@ -29,10 +29,10 @@ class RowsById {
 // What semel.complete_1 and semel.release_1 say of a key that has ended.
 bool is_waited_for(const PGresult* reply, int row);
 
-// What semel.claim_former_1 says of a key that it has no longer.
+// What semel.claim_former_2 says of a key that it has no longer.
 bool has_moved(const PGresult* reply, int row);
 
-// What semel.claim_1 says of a key: who holds it now. `mine`: the caller does, from this claim on.
+// What semel.claim_2 says of a key: who holds it now. `mine`: the caller does, from this claim on.
 struct ClaimRow {
   bool mine;
   Result<Record> record;  // Code::corrupt: it cannot be read; the key stays blocked
@@ -40,7 +40,7 @@ struct ClaimRow {
 };
 ClaimRow claim_row(const PGresult* reply, int row, const Key& key, const ClaimCall& asked);
 
-// What semel.claim_ordered_1 says of a key.
+// What semel.claim_ordered_2 says of a key.
 Result<Claim> ordered_answer(const PGresult* reply, int row, const Key& key, const ClaimCall& asked);
 
 }  // namespace semel::store::postgres

@@ -6,10 +6,8 @@
 namespace semel::store::postgres {
 
 extern const std::string_view tables_1;
+extern const std::string_view objects_1;
 extern const std::string_view identity_1;
-extern const std::string_view claim_1;
-extern const std::string_view former_1;
-extern const std::string_view ordered_1;
-extern const std::string_view holders_1;
+extern const std::string_view await_1;
 
 }  // namespace semel::store::postgres

@@ -70,27 +70,6 @@ BEGIN
   RETURN FOUND;
 END
 $$;
-
--- For those who know no secret, before they claim: true, or an error. It holds until the end of the transaction.
-CREATE FUNCTION semel.plain_1() RETURNS boolean
-LANGUAGE plpgsql VOLATILE
-AS $$
-#variable_conflict use_column
-BEGIN
-  IF EXISTS (SELECT FROM semel.identity i WHERE i.settled_at IS NULL) THEN
-    PERFORM pg_advisory_xact_lock_shared(7309455313);
-    -- A transaction that sees only what was there when it began notices in this way that there is more.
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-      PERFORM FROM semel.identity i FOR SHARE;
-    END IF;
-  END IF;
-  IF EXISTS (SELECT FROM semel.identity i WHERE i.mark IS NOT NULL) THEN
-    RAISE EXCEPTION 'gateways with store.encryption_keys use this database and give its keys names of their own; take another database for yours'
-      USING ERRCODE = 'object_not_in_prerequisite_state';
-  END IF;
-  RETURN true;
-END
-$$;
 )sql";
 
 }  // namespace semel::store::postgres

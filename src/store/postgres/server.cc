@@ -19,16 +19,15 @@
 namespace semel::store::postgres {
 namespace {
 
-// The name of a file of the log begins with the timeline. Asking for it needs no right.
 constexpr const char* greeting =
-    "SELECT pg_is_in_recovery(),"
-    " CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END,"
-    " to_regclass('semel.schema_version') IS NOT NULL, pg_backend_pid()";
-constexpr const char* newest_version =
-    "SELECT max(version), (SELECT shard FROM semel.shards WHERE here),"
+    "SELECT pg_is_in_recovery(), to_regclass('semel.schema_version') IS NOT NULL, pg_backend_pid()";
+constexpr const char* newest_version = "SELECT max(version) FROM semel.schema_version";
+// One statement, so that all of it is about one database, also behind a pooler. A standing begins with the timeline.
+constexpr const char* details =
+    "SELECT pg_is_in_recovery(), CASE WHEN NOT pg_is_in_recovery() THEN semel.standing_2() END,"
+    " (SELECT shard FROM semel.shards WHERE here),"
     " (SELECT string_agg(shard::text, ' ' ORDER BY shard) FROM semel.shards),"
-    " (SELECT coalesce(encode(mark, 'hex'), CASE WHEN settled THEN 'plain' END) FROM semel.identity_1())"
-    " FROM semel.schema_version";
+    " (SELECT coalesce(encode(mark, 'hex'), CASE WHEN settled THEN 'plain' END) FROM semel.identity_1())";
 constexpr const char* settings =
     "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"
     " current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_get_wal_senders())";
@@ -48,16 +47,22 @@ Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max) {
   const Row& row = rows->front();
   Server server;
   server.replica = row[0] == "t";
-  server.timeline = number_in<std::uint32_t>(row[1], 16);
   // A pooler in between gives out a number of its own when the connection is made.
-  server.pooled = number_in<int>(row[3], 10) != PQbackendPID(connection);
-  if (row[2] != "t") return server;
+  server.pooled = number_in<int>(row[2], 10) != PQbackendPID(connection);
+  if (row[1] != "t") return server;
   const auto version = ask(clock, connection, newest_version, {}, time_max);
   if (!version) return std::unexpected(version.error());
   server.schema_version = number_in<int>(version->front()[0], 10);
-  server.name = version->front()[1].value_or("");
-  server.set = version->front()[2].value_or("");
-  server.identity = version->front()[3].value_or("");
+  if (server.schema_version < schema_version_min) return server;
+  const auto found = ask(clock, connection, details, {}, time_max);
+  if (!found) return std::unexpected(found.error());
+  const Row& detail = found->front();
+  server.replica = detail[0] == "t";
+  server.standing = detail[1].value_or("");
+  server.timeline = number_in<std::uint32_t>(detail[1], 16);
+  server.name = detail[2].value_or("");
+  server.set = detail[3].value_or("");
+  server.identity = detail[4].value_or("");
   return server;
 }
 

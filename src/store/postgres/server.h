@@ -19,7 +19,9 @@ struct Server {
   std::string name;            // of the database among its shards
   std::string set;             // the names of all its shards
   std::string identity;  // what it has settled on: "plain" or the mark of an identity in hex; empty if nothing yet
-  bool pooled = false;   // a pooler stands in between and hands out server processes
+  std::string
+      standing{};       // what calls are compared with; another one after a failover, and for another set or identity
+  bool pooled = false;  // a pooler stands in between and hands out server processes
 };
 
 // Asks over a connection that is idle.

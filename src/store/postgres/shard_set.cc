@@ -1,4 +1,4 @@
-// Which databases belong together: recorded in each of them, and compared before any key is looked for.
+// Which databases belong together: recorded in each of them, and compared by every call before it looks for a key.
 #include <algorithm>
 #include <expected>
 #include <string>
@@ -42,25 +42,36 @@ constexpr const char* record_sql =
     "INSERT INTO semel.shards (shard, here, former_until) "
     "SELECT s, false, CASE WHEN s = ANY ($2::uuid[]) THEN $3::timestamptz END FROM unnest($1::uuid[]) AS s "
     "ON CONFLICT (shard) DO UPDATE SET former_until = excluded.former_until";
+// Every call holds this lock, shared, until its transaction ends (schema_2.cc).
+constexpr const char* keep_calls_out_sql =
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '4s'; SELECT pg_advisory_xact_lock(7309455314)";
 constexpr const char* last_expiry_sql = "SELECT coalesce(max(expires_at), now()) + interval '1 minute' FROM semel.keys";
 // Whether every key that was claimed before the change has expired, and none of them is still at work.
 constexpr const char* over_sql =
     "SELECT max(former_until) <= now() AND NOT EXISTS (SELECT FROM semel.keys k WHERE k.state = 'running' AND "
     "k.lease_until > now() AND k.expires_at <= (SELECT max(former_until) FROM semel.shards)) FROM semel.shards";
 
-Result<Member> meet(const Clock& clock, const std::string& url, Millis time_max) {
-  Result<DatabaseConnection> connection = connect(clock, url, time_max);
-  if (!connection) return std::unexpected(std::move(connection.error()));
-  const auto named = ask(clock, connection->get(), not_a_gateway, {}, time_max);
-  if (!named) return std::unexpected(named.error());
-  const auto rows = ask(clock, connection->get(), set_sql, {}, time_max);
+Result<void> look(const Clock& clock, Member& member, Millis time_max) {
+  const auto rows = ask(clock, member.connection.get(), set_sql, {}, time_max);
   if (!rows) return std::unexpected(rows.error());
-  Member member{.connection = *std::move(connection), .name = {}, .set = {}, .former = {}};
+  member.set.clear();
+  member.former.clear();
   for (const Row& row : *rows) {
     member.set.push_back(row[0].value_or(""));
     if (row[1] == "t") member.name = member.set.back();
     if (row[2] == "t") member.former.push_back(member.set.back());
   }
+  return {};
+}
+
+Result<Member> meet(const Clock& clock, const std::string& url, Millis time_max) {
+  Result<DatabaseConnection> connection = connect(clock, url, time_max);
+  if (!connection) return std::unexpected(std::move(connection.error()));
+  const auto named = ask(clock, connection->get(), not_a_gateway, {}, time_max);
+  if (!named) return std::unexpected(named.error());
+  Member member{.connection = *std::move(connection), .name = {}, .set = {}, .former = {}};
+  const Result<void> looked = look(clock, member, time_max);
+  if (!looked) return std::unexpected(looked.error());
   return member;
 }
 
@@ -97,7 +108,8 @@ Result<std::string> answer_of(const Clock& clock, const Member& member, const ch
   return rows->front()[0].value_or("");
 }
 
-// A gateway goes by the set that it was started with.
+// Refuses while a gateway can be seen, out of courtesy: it would serve nothing any more. One that cannot be seen,
+// behind a pooler or under another name, is stopped by its next call, which carries the standing of before.
 Result<void> unused(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
   for (const Member& member : members) {
     const Result<std::string> used = answer_of(clock, member, used_sql, time_max);
@@ -181,6 +193,33 @@ Result<std::string> last_expiry(const Clock& clock, const std::vector<Member>& m
   return latest;
 }
 
+// Until the end of the transaction that this begins in each database no call is under way there, so nothing is claimed
+// that has not been looked at. In the order of the names, so that two migrations do not wait for each other.
+Result<void> keep_calls_out(const Clock& clock, std::vector<Member>& members, Millis time_max) {
+  std::ranges::sort(members, {}, &Member::name);
+  for (Member& member : members) {
+    const auto locked = ask(clock, member.connection.get(), keep_calls_out_sql, {}, time_max);
+    if (!locked) {
+      return fail(Code::unavailable,
+                  "a transaction that has claimed a key is under way, and does not end: " + locked.error().detail);
+    }
+    Result<void> looked = look(clock, member, time_max);
+    if (!looked) return looked;
+    const Result<std::string> live = answer_of(clock, member, live_sql, time_max);
+    if (!live) return std::unexpected(live.error());
+    member.holds = *live != "0";
+  }
+  return {};
+}
+
+Result<void> commit(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
+  for (const Member& member : members) {
+    const auto committed = ask(clock, member.connection.get(), "COMMIT", {}, time_max);
+    if (!committed) return std::unexpected(committed.error());
+  }
+  return {};
+}
+
 Result<void> carry_identity(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
   std::vector<PGconn*> databases;
   databases.reserve(members.size());
@@ -217,15 +256,12 @@ Result<void> record_shards(const Clock& clock, const std::vector<std::string>& u
     Result<void> shared = carry_identity(clock, *members, time_max);
     return !shared || former.empty() ? shared : end_change(clock, *members, time_max);
   }
-  for (Member& member : *members) {
-    const Result<std::string> live = answer_of(clock, member, live_sql, time_max);
-    if (!live) return std::unexpected(live.error());
-    member.holds = *live != "0";
-  }
+  Result<void> alone = keep_calls_out(clock, *members, time_max);
+  if (!alone) return alone;
   const Result<Names> before = set_of_keys(*members);
   if (!before) return std::unexpected(before.error());
-  Result<void> free = unused(clock, *members, time_max);
-  if (!free) return free;
+  Result<void> unseen = unused(clock, *members, time_max);
+  if (!unseen) return unseen;
   const bool grown = *before != set;  // otherwise the keys are where they belong
   if (grown) {
     Result<void> movable = unordered(clock, *members, time_max);
@@ -233,12 +269,11 @@ Result<void> record_shards(const Clock& clock, const std::vector<std::string>& u
   }
   const Result<std::string> until = last_expiry(clock, *members, time_max);
   if (!until) return std::unexpected(until.error());
-  // First, so that no gateway finds a database that is part of the set and has another identity, or none.
+  // Together with the set, so that no gateway finds a database that is part of it and has another identity, or none.
   Result<void> shared = carry_identity(clock, *members, time_max);
   if (!shared) return shared;
   Result<void> recorded = record(clock, *members, grown ? *before : Names{}, *until, time_max);
-  if (!recorded) return recorded;
-  return unused(clock, *members, time_max);  // one that came meanwhile has read the old set
+  return !recorded ? recorded : commit(clock, *members, time_max);
 }
 
 }  // namespace semel::store::postgres

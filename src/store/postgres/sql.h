@@ -22,8 +22,8 @@ struct Migration {
 std::span<const Migration> migrations();
 
 // What this gateway can work with.
-inline constexpr int schema_version_min = 1;
-inline constexpr int schema_version_max = 1;
+inline constexpr int schema_version_min = 2;
+inline constexpr int schema_version_max = 2;
 
 // What a gateway sends: the text, and the name under which a connection may have it prepared.
 struct Sql {
@@ -31,19 +31,21 @@ struct Sql {
   const char* text;
 };
 
-// Binary parameters and results; see schema_1*.cc for what each takes and gives.
+// Binary parameters and results; see schema_2*.cc for what each takes and gives. The first parameter is the standing of
+// the connection.
 inline constexpr Sql claim_sql{.name = "semel_claim",
-                               .text = "SELECT * FROM semel.claim_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)"};
+                               .text = "SELECT * FROM semel.claim_2($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)"};
 inline constexpr Sql ordered_sql{
     .name = "semel_claim_ordered",
-    .text = "SELECT * FROM semel.claim_ordered_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)"};
-inline constexpr Sql complete_sql{.name = "semel_complete", .text = "SELECT * FROM semel.complete_1($1,$2,$3,$4,$5)"};
-inline constexpr Sql release_sql{.name = "semel_release", .text = "SELECT * FROM semel.release_1($1,$2,$3,$4)"};
-inline constexpr Sql renew_sql{.name = "semel_renew", .text = "SELECT * FROM semel.renew_1($1,$2,$3,$4,$5)"};
-inline constexpr Sql reopen_sql{.name = "semel_reopen", .text = "SELECT * FROM semel.reopen_1($1,$2)"};
-inline constexpr Sql sweep_sql{.name = "semel_sweep", .text = "SELECT semel.sweep_1($1)"};
+    .text = "SELECT * FROM semel.claim_ordered_2($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15)"};
+inline constexpr Sql complete_sql{.name = "semel_complete",
+                                  .text = "SELECT * FROM semel.complete_2($1,$2,$3,$4,$5,$6)"};
+inline constexpr Sql release_sql{.name = "semel_release", .text = "SELECT * FROM semel.release_2($1,$2,$3,$4,$5)"};
+inline constexpr Sql renew_sql{.name = "semel_renew", .text = "SELECT * FROM semel.renew_2($1,$2,$3,$4,$5,$6)"};
+inline constexpr Sql reopen_sql{.name = "semel_reopen", .text = "SELECT * FROM semel.reopen_2($1,$2,$3)"};
+inline constexpr Sql sweep_sql{.name = "semel_sweep", .text = "SELECT semel.sweep_2($1,$2)"};
 inline constexpr Sql former_sql{.name = "semel_claim_former",
-                                .text = "SELECT * FROM semel.claim_former_1($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)"};
+                                .text = "SELECT * FROM semel.claim_former_2($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)"};
 inline constexpr std::array<Sql, 8> all_sql{claim_sql, ordered_sql, complete_sql, release_sql,
                                             renew_sql, reopen_sql,  sweep_sql,    former_sql};
 

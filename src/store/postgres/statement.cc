@@ -48,7 +48,15 @@ const Request& request_of(const Entry& entry) {
   return std::get<Request>(entry.call().request);
 }
 
-Parameters claims(std::span<const Entry* const> rows, Millis patience) {
+// What every call begins with.
+Parameters opening(const Link& link, Millis patience) {
+  Parameters parameters;
+  parameters.add(link.standing);
+  parameters.add(static_cast<std::int32_t>(patience.count()));
+  return parameters;
+}
+
+Parameters claims(const Link& link, std::span<const Entry* const> rows, Millis patience) {
   const std::size_t n = rows.size();
   Array ids(Element::bytea, n), spaces(Element::text, n), scopes(Element::bytea, n), fingerprints(Element::bytea, n),
       owners(Element::int8, n), leases(Element::int8, n), ttls(Element::int8, n), takes(Element::boolean, n),
@@ -73,8 +81,7 @@ Parameters claims(std::span<const Entry* const> rows, Millis patience) {
       over_owners.add_null();
     }
   }
-  Parameters parameters;
-  parameters.add(static_cast<std::int32_t>(patience.count()));
+  Parameters parameters = opening(link, patience);
   for (Array* array :
        {&ids, &spaces, &scopes, &fingerprints, &owners, &leases, &ttls, &takes, &over_fences, &over_owners}) {
     parameters.add(std::move(*array));
@@ -82,8 +89,8 @@ Parameters claims(std::span<const Entry* const> rows, Millis patience) {
   return parameters;
 }
 
-Parameters ordered_claims(std::span<const Entry* const> rows, Millis patience) {
-  Parameters parameters = claims(rows, patience);
+Parameters ordered_claims(const Link& link, std::span<const Entry* const> rows, Millis patience) {
+  Parameters parameters = claims(link, rows, patience);
   Array objects(Element::bytea, rows.size());
   Array stamps(Element::bytea, rows.size());
   Array companies(Element::int8, rows.size());
@@ -113,7 +120,8 @@ void add_response(Array& responses, const Key& key, const CompleteCall& request)
 
 // Of renew, complete and release: who means which claim, and what else goes with it.
 template <class Request, class Extra>
-Parameters holders(std::span<const Entry* const> rows, Millis patience, std::optional<Element> extra, Extra&& add) {
+Parameters holders(const Link& link, std::span<const Entry* const> rows, Millis patience, std::optional<Element> extra,
+                   Extra&& add) {
   Array ids(Element::bytea, rows.size());
   Array fences(Element::int8, rows.size());
   Array owners(Element::int8, rows.size());
@@ -125,8 +133,7 @@ Parameters holders(std::span<const Entry* const> rows, Millis patience, std::opt
     owners.add_unsigned(request.fence.owner);
     add(extras, row->call().key, request);
   }
-  Parameters parameters;
-  parameters.add(static_cast<std::int32_t>(patience.count()));
+  Parameters parameters = opening(link, patience);
   parameters.add(std::move(ids));
   parameters.add(std::move(fences));
   parameters.add(std::move(owners));
@@ -167,29 +174,29 @@ bool Statement::send(const Link& link, Millis patience) const {
   rows.reserve(leaders_.size());
   for (const std::size_t leader : leaders_) rows.push_back(&entries_[leader]);
   const auto& first = entries_.front().call().request;
-  if (kind_ == kind_ordered) return ordered_claims(rows, patience).send(link, ordered_sql);
-  if (kind_ == kind_former) return claims(rows, patience).send(link, former_sql);
-  if (kind_ == kind_claim) return claims(rows, patience).send(link, claim_sql);
+  if (kind_ == kind_ordered) return ordered_claims(link, rows, patience).send(link, ordered_sql);
+  if (kind_ == kind_former) return claims(link, rows, patience).send(link, former_sql);
+  if (kind_ == kind_claim) return claims(link, rows, patience).send(link, claim_sql);
   if (std::holds_alternative<RenewCall>(first)) {
     const auto lease = [](Array& extras, const Key&, const RenewCall& call) { extras.add(call.lease.count()); };
-    return holders<RenewCall>(rows, patience, Element::int8, lease).send(link, renew_sql);
+    return holders<RenewCall>(link, rows, patience, Element::int8, lease).send(link, renew_sql);
   }
   if (std::holds_alternative<CompleteCall>(first)) {
-    return holders<CompleteCall>(rows, patience, Element::bytea, add_response).send(link, complete_sql);
+    return holders<CompleteCall>(link, rows, patience, Element::bytea, add_response).send(link, complete_sql);
   }
   if (std::holds_alternative<ReleaseCall>(first)) {
     const auto nothing = [](Array&, const Key&, const ReleaseCall&) {};
-    return holders<ReleaseCall>(rows, patience, std::nullopt, nothing).send(link, release_sql);
+    return holders<ReleaseCall>(link, rows, patience, std::nullopt, nothing).send(link, release_sql);
   }
   if (kind_ == kind_reopen) {
-    Parameters keys;
+    Parameters keys = opening(link, patience);
     Array ids(Element::bytea, rows.size());
     for (const Entry* row : rows) ids.add(row->call().key.id);
-    keys.add(static_cast<std::int32_t>(patience.count()));
     keys.add(std::move(ids));
     return keys.send(link, reopen_sql);
   }
   Parameters limit;
+  limit.add(link.standing);
   limit.add(static_cast<std::int64_t>(std::get<SweepCall>(first).limit));
   return limit.send(link, sweep_sql);
 }

@@ -2,8 +2,8 @@
 //
 // The functions set lock_timeout for the rest of the transaction. Here that is the caller's, so each statement puts the
 // old value back. A database whose keys have other names is refused (semel.plain_1): a key that is claimed here under
-// one name would run again elsewhere under the other. Parameters and results are texts, because every client library
-// can carry those.
+// one name would run again elsewhere under the other. So is one of several shards, because a key that lives in another
+// one would be claimed here as well. Parameters and results are texts, because every client library can carry those.
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -44,8 +44,8 @@ constexpr std::string_view deadlock = "40P01";
 const std::string claim_text = R"sql(
 WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS lock_timeout),
 claimed AS MATERIALIZED (
-  SELECT c.* FROM before, LATERAL semel.claim_1(
-    CASE WHEN before.lock_timeout IS NULL OR NOT semel.plain_1() THEN 0 ELSE $1::integer END,
+  SELECT c.* FROM before, LATERAL semel.claim_2(
+    CASE WHEN before.lock_timeout IS NOT NULL AND semel.plain_1() THEN semel.standing_2() END, $1::integer,
     ARRAY[decode($2::text, 'hex')], ARRAY[$3::text], ARRAY[decode($4::text, 'hex')], ARRAY[decode($5::text, 'hex')],
     ARRAY[('x' || substr(md5(random()::text || clock_timestamp()::text || pg_backend_pid()), 1, 16))::bit(64)::bigint],
     ARRAY[$6::bigint], ARRAY[$6::bigint], ARRAY[$7::boolean], ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[]) AS c)
@@ -62,8 +62,8 @@ SELECT claimed.mine::text, claimed.state::text, claimed.fence::text, claimed.own
 const std::string complete_text = R"sql(
 WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS lock_timeout),
 completed AS MATERIALIZED (
-  SELECT count(c.id) AS keys FROM before, LATERAL semel.complete_1(
-    CASE WHEN before.lock_timeout IS NULL THEN 0 ELSE $1::integer END,
+  SELECT count(c.id) AS keys FROM before, LATERAL semel.complete_2(
+    CASE WHEN before.lock_timeout IS NOT NULL THEN semel.standing_2() END, $1::integer,
     ARRAY[decode($2::text, 'hex')], ARRAY[$3::bigint], ARRAY[$4::bigint], ARRAY[decode($5::text, 'hex')]) AS c)
 SELECT completed.keys::text, set_config('lock_timeout', before.lock_timeout, true) FROM before, completed
 )sql";

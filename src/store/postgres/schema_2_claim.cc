@@ -1,16 +1,16 @@
-// Version 1 of the schema: how a batch of claims is judged.
+// Version 2 of the schema: how a batch of claims is judged.
 #include <string_view>
 
-#include "store/postgres/schema_1.h"
+#include "store/postgres/schema_2.h"
 
 namespace semel::store::postgres {
 
 // Returns a row for each id: `mine` means granted. An id without a row could not be settled, because the key changed
 // hands in between: the caller asks again, and never runs without a row of its own. An id has two rows if its key was
 // held at first and had become free a moment later: then the one that says `mine` counts.
-const std::string_view claim_1 = R"sql(
-CREATE FUNCTION semel.claim_1(
-  patience_ms integer, ids bytea[], spaces text[], scopes bytea[], fingerprints bytea[], owners bigint[],
+const std::string_view claim_2 = R"sql(
+CREATE FUNCTION semel.claim_2(
+  believed text, patience_ms integer, ids bytea[], spaces text[], scopes bytea[], fingerprints bytea[], owners bigint[],
   leases_ms bigint[], ttls_ms bigint[], takes boolean[], over_fences bigint[], over_owners bigint[])
 RETURNS TABLE (
   id bytea, mine boolean, space text, scope bytea, state semel.key_state, fence bigint, owner bigint,
@@ -20,15 +20,11 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 DECLARE
-  patience text := set_config('lock_timeout', patience_ms::text, true);  -- cheaper than PERFORM, which starts a plan
+  checked boolean := semel.check_2(believed, patience_ms);
   t timestamptz;
   n bigint;
   wanted bigint := cardinality(ids);
 BEGIN
-  IF pg_is_in_recovery() THEN
-    RAISE EXCEPTION 'this server is a replica' USING ERRCODE = 'read_only_sql_transaction';
-  END IF;
-
   -- The unique index is the judge of keys that nobody has.
   t := date_trunc('milliseconds', clock_timestamp());
   RETURN QUERY

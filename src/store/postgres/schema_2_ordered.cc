@@ -1,4 +1,4 @@
-// Version 1 of the schema: claims of events that run in the order of their object.
+// Version 2 of the schema: claims of events that run in the order of their object.
 //
 // They have a function and a table of their own, so that claims without order cost nothing more. All take locks in one
 // order: first objects, by their ids, then keys, by theirs. So batches that meet cannot deadlock, and an object and the
@@ -6,36 +6,14 @@
 // come follows from how its last claim ended. This must behave like step_order() in core/transition.h.
 #include <string_view>
 
-#include "store/postgres/schema_1.h"
+#include "store/postgres/schema_2.h"
 
 namespace semel::store::postgres {
 
-const std::string_view ordered_1 = R"sql(
-CREATE TABLE semel.objects (
-  expires_at timestamptz NOT NULL,
-  fence      bigint,
-  owner      bigint,
-  company    bigint,
-  space      text NOT NULL,
-  scope      bytea NOT NULL,
-  id         bytea NOT NULL,
-  event      bytea,
-  stamp      bytea,
-  newest     bytea,
-  CONSTRAINT objects_pkey PRIMARY KEY (id)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
-CREATE INDEX objects_expires_at ON semel.objects (expires_at);
-
-COMMENT ON TABLE semel.objects IS 'One row per object whose events are ordered';
-COMMENT ON COLUMN semel.objects.id IS 'Hash of namespace, scope and object';
-COMMENT ON COLUMN semel.objects.event IS 'The key whose claim was granted last, with its fence and owner';
-COMMENT ON COLUMN semel.objects.stamp IS 'Stamp of that event, as bytes that sort; it counts once the event is done';
-COMMENT ON COLUMN semel.objects.newest IS 'The highest stamp of the events that were done before that';
-COMMENT ON COLUMN semel.objects.company IS 'Claims of one delivery have the same, and do not wait for each other';
-
--- As semel.claim_1, and two columns more: `verdict` is superseded, or busy, and then the row is that of `other`.
-CREATE FUNCTION semel.claim_ordered_1(
-  patience_ms integer, ids bytea[], spaces text[], scopes bytea[], fingerprints bytea[], owners bigint[],
+const std::string_view ordered_2 = R"sql(
+-- As semel.claim_2, and two columns more: `verdict` is superseded, or busy, and then the row is that of `other`.
+CREATE FUNCTION semel.claim_ordered_2(
+  believed text, patience_ms integer, ids bytea[], spaces text[], scopes bytea[], fingerprints bytea[], owners bigint[],
   leases_ms bigint[], ttls_ms bigint[], takes boolean[], over_fences bigint[], over_owners bigint[],
   objects bytea[], stamps bytea[], companies bigint[])
 RETURNS TABLE (
@@ -46,6 +24,7 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 DECLARE
+  checked boolean := semel.check_2(believed, patience_ms);
   t timestamptz;
   i record;
   k semel.keys;
@@ -58,11 +37,6 @@ DECLARE
   runs boolean;
   reached bytea;
 BEGIN
-  IF pg_is_in_recovery() THEN
-    RAISE EXCEPTION 'this server is a replica' USING ERRCODE = 'read_only_sql_transaction';
-  END IF;
-  PERFORM set_config('lock_timeout', patience_ms::text, true);
-
   -- What is held and stays so needs no lock, and writes nothing.
   open_ids := ARRAY(
     SELECT i.id FROM unnest(ids, owners) AS i(id, owner)
@@ -108,7 +82,7 @@ BEGIN
     -- An id without a row is asked for again: its key changed while it was looked at.
     CONTINUE WHEN NOT (i.id = ANY (open_ids)) AND (NOT alive OR doubtful OR k.state = 'released');
     IF alive AND k.state = 'running' AND NOT doubtful AND k.owner = i.owner THEN
-      -- Written again, as in claim_1: that it can be read does not say that it would survive a failover.
+      -- Written again, as in claim_2: that it can be read does not say that it would survive a failover.
       UPDATE semel.keys k SET touched = k.touched + 1 WHERE k.id = i.id;
       RETURN QUERY SELECT i.id, true, NULL::text, NULL::bytea, k.state, k.fence, k.owner, NULL::bytea, k.claimed_at,
                           k.lease_until, k.expires_at, NULL::bytea, t, NULL::text, NULL::bytea;
