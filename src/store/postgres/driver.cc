@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <sys/poll.h>
@@ -78,7 +79,8 @@ Task<void> Driver::submit(StoreCall& call, FormerClaim* former) {
     Entry entry{.waiting = std::move(waiting),
                 .deadline = clock_.now() + options_.time_max,
                 .company = Company::any,
-                .former = former};
+                .former = former,
+                .progress = std::holds_alternative<SweepCall>(call.request) ? &sweeps_ : nullptr};
     arrivals_.add(std::move(entry), [this](Entry& each) { return send_here(each); });
   };
   return boost::asio::async_initiate<const AnswerToken&, void()>(std::move(start), AnswerToken{});

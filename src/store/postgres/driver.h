@@ -26,6 +26,7 @@
 #include "store/postgres/pipe.h"
 #include "store/postgres/pipe_pool.h"
 #include "store/postgres/statement.h"
+#include "store/postgres/sweep_progress.h"
 #include "store/waiting.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -82,6 +83,7 @@ class Driver {
   // Of the driver's thread; while it sleeps, of the one that holds the lock of the arrivals.
   Backlog backlog_;
   PipePool pool_;
+  SweepProgress sweeps_;
   Wakes answered_;
 
   std::thread thread_;

@@ -21,6 +21,7 @@ namespace {
 constexpr Oid type_int4 = 23;
 constexpr Oid type_int8 = 20;
 constexpr Oid type_text = 25;
+constexpr Oid type_timestamptz = 1184;
 
 // Everything is big-endian on the wire.
 template <class Number>
@@ -105,6 +106,11 @@ void Parameters::add(std::int64_t number) {
 void Parameters::add(std::string text) {
   types_.push_back(type_text);
   values_.push_back(std::move(text));
+}
+
+void Parameters::add_time(std::int64_t micros) {
+  types_.push_back(type_timestamptz);
+  append(values_.emplace_back(), micros);
 }
 
 void Parameters::add(Array array) {

@@ -47,6 +47,7 @@ class Parameters {
   void add(std::int32_t number);
   void add(std::int64_t number);
   void add(std::string text);
+  void add_time(std::int64_t micros);  // a timestamptz, as value_of() gives it
   void add(Array array);
 
   // Queues the statement on a connection in pipeline mode; results come in binary form. False: the connection is lost.

@@ -141,7 +141,7 @@ CREATE OR REPLACE FUNCTION semel.sweep_1(count_max bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-  RETURN semel.sweep_2(semel.standing_1(), count_max);
+  RETURN (SELECT s.swept FROM semel.sweep_2(semel.standing_1(), count_max, '-infinity', '-infinity') AS s);
 END
 $$;
 )sql";

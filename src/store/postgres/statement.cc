@@ -198,6 +198,8 @@ bool Statement::send(const Link& link, Millis patience) const {
   Parameters limit;
   limit.add(link.standing);
   limit.add(static_cast<std::int64_t>(std::get<SweepCall>(first).limit));
+  limit.add_time(entries_.front().progress->keys_from);
+  limit.add_time(entries_.front().progress->objects_from);
   return limit.send(link, sweep_sql);
 }
 
@@ -208,7 +210,9 @@ Time Statement::deadline() const {
 Statement::Outcome Statement::read(const PGresult* reply) {
   Outcome outcome;
   if (auto* sweep = std::get_if<SweepCall>(&entries_.front().call().request)) {
-    sweep->answer = static_cast<std::size_t>(number_of(value_of(reply, 0, 0)));
+    const auto column = [&](int number) { return number_of(value_of(reply, 0, number)); };
+    sweep->answer = static_cast<std::size_t>(column(0));
+    entries_.front().progress->advance(column(1), column(2), column(3));
     outcome.answered.push_back(std::move(*entries_.front().waiting));
   } else if (kind_ == kind_claim || kind_ == kind_former) {
     read_claims(reply, outcome);

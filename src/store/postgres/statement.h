@@ -17,6 +17,7 @@
 
 #include "store/call.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/sweep_progress.h"
 #include "store/waiting.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -38,7 +39,8 @@ struct Entry {
   std::unique_ptr<Waiting> waiting;  // apart, since it cannot be assigned, and entries are sorted
   Time deadline;
   Company company = Company::any;
-  FormerClaim* former = nullptr;  // null unless the call is such a claim; lives as long as the call
+  FormerClaim* former = nullptr;      // null unless the call is such a claim; lives as long as the call
+  SweepProgress* progress = nullptr;  // null unless the call is a sweep; lives as long as the driver
 
   [[nodiscard]] StoreCall& call() const { return *waiting->call; }
 };

@@ -14,6 +14,7 @@
 
 #include "store/postgres/admin.h"
 #include "store/postgres/fixture.h"
+#include "store/postgres/sweep_progress.h"
 #include "support/pgbouncer.h"
 #include "support/postgres_server.h"
 #include <semel/postgres.h>
@@ -155,6 +156,48 @@ TEST_F(PostgresStoreTest, DamagedResponseIsNotReplayed) {
   ASSERT_EQ(said(complete(key_of(2), take(key_of(2), 2))), "ok");
   server_.run("UPDATE semel.keys SET response = (SELECT response FROM semel.keys WHERE owner = 2) WHERE owner = 1");
   EXPECT_EQ(said(claim(key_of(1), 3)), "corrupt") << "another key's response";
+}
+
+// A sweep begins where the last one ended, and from time to time at the beginning, for what was left behind.
+TEST(SweepProgress, GoesOnAndBeginsAgainFromTimeToTime) {
+  using store::postgres::SweepProgress;
+  SweepProgress progress;
+  EXPECT_EQ(progress.keys_from, SweepProgress::beginning);
+  progress.advance(100, 50, 1'000);
+  EXPECT_EQ(progress.keys_from, 100);
+  EXPECT_EQ(progress.objects_from, 50);
+  progress.advance(900, 60, 1'000 + SweepProgress::whole_every - 1);
+  EXPECT_EQ(progress.keys_from, 900);
+  progress.advance(950, 70, 1'000 + SweepProgress::whole_every);
+  EXPECT_EQ(progress.keys_from, SweepProgress::beginning);
+  EXPECT_EQ(progress.objects_from, SweepProgress::beginning);
+  progress.advance(2'000, 80, 1'001 + SweepProgress::whole_every);
+  EXPECT_EQ(progress.keys_from, 2'000);
+}
+
+// While somebody holds an old snapshot, what was deleted stays in the index. A sweep does not walk over it again.
+TEST_F(PostgresStoreTest, SweepDoesNotWalkOverWhatItDeleted) {
+  PostgresServer server({"autovacuum = off"});
+  const std::string url = server.fresh_database();
+  open(url, Millis{5'000}, 1);
+  take(key_of(1), 1);
+  server.run(
+      "INSERT INTO semel.keys (claimed_at, lease_until, expires_at, fence, owner, state, space, scope, id, "
+      "fingerprint) "
+      "SELECT now(), now(), now() - i * interval '1 millisecond', 1, 1, 'done', 'x', '', sha256(i::text::bytea), '' "
+      "FROM generate_series(1, 20000) AS i",
+      "test_1");
+  PGconn* other = PQconnectdb(url.c_str());
+  PQclear(PQexec(other, "BEGIN ISOLATION LEVEL REPEATABLE READ"));
+  PQclear(PQexec(other, "SELECT count(*) FROM semel.keys"));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(*run(context_, store_->sweep(1'000)), 1'000U);
+  EXPECT_EQ(*run(context_, store_->sweep(1'000)), 0U);
+  EXPECT_EQ(server.run("SELECT count(*) FROM semel.keys", "test_1"), "1");
+  store_.reset();  // a connection reports what it did when it ends
+  const std::string walked = "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'keys_expires_at'";
+  EXPECT_TRUE(soon([&] { return std::stoi(server.run(walked, "test_1")) >= 20'000; }));
+  EXPECT_LT(std::stoi(server.run(walked, "test_1")), 60'000);
+  PQfinish(other);
 }
 
 // What docs/postgres.md grants is enough, and gives no way to the table itself.
