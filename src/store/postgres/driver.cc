@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <expected>
 #include <memory>
 #include <thread>
@@ -17,7 +19,9 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 
+#include "core/seal.h"
 #include "store/call.h"
+#include "store/identity.h"
 #include "store/postgres/arrivals.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/failure.h"
@@ -43,6 +47,13 @@ constexpr Millis dial_max{2'000};  // so that ending does not wait for long
 Millis patience_of(const DriverOptions& options, Company company) {
   return company == Company::any ? std::min(options.time_max / 10, patience_max)
                                  : std::min(options.time_max / 4, patience_alone_max);
+}
+
+std::uint64_t random_number() {
+  const core::Salt salt = random_salt();
+  std::uint64_t number = 0;
+  std::memcpy(&number, salt.data(), sizeof(number));
+  return number;
 }
 
 Error late() {
@@ -80,6 +91,7 @@ Task<void> Driver::submit(StoreCall& call, FormerClaim* former) {
                 .deadline = clock_.now() + options_.time_max,
                 .company = Company::any,
                 .former = former,
+                .reopener = std::holds_alternative<ReopenCall>(call.request) ? random_number() : 0,
                 .progress = std::holds_alternative<SweepCall>(call.request) ? &sweeps_ : nullptr};
     arrivals_.add(std::move(entry), [this](Entry& each) { return send_here(each); });
   };

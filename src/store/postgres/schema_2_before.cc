@@ -133,7 +133,9 @@ CREATE OR REPLACE FUNCTION semel.reopen_1(patience_ms integer, ids bytea[]) RETU
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-  RETURN QUERY SELECT * FROM semel.reopen_2(semel.standing_1(), patience_ms, ids);
+  RETURN QUERY
+    SELECT * FROM semel.reopen_2(semel.standing_1(), patience_ms, ids,
+                                 ARRAY(SELECT (random() * 9007199254740992)::bigint FROM unnest(ids)));
 END
 $$;
 

@@ -89,20 +89,33 @@ BEGIN
 END
 $$;
 
--- An operator lets keys that have ended run again; answers those that had.
-CREATE FUNCTION semel.reopen_2(believed text, patience_ms integer, ids bytea[]) RETURNS TABLE (id bytea)
+-- An operator lets keys that have ended run again; answers those that had. The key gets the owner of the reopening, so
+-- that one whose answer was lost, and which is asked for again, finds its own work.
+CREATE FUNCTION semel.reopen_2(believed text, patience_ms integer, ids bytea[], owners bigint[])
+RETURNS TABLE (id bytea)
 LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
 DECLARE
   checked boolean := semel.check_2(believed, patience_ms);
+  n bigint;
 BEGIN
   RETURN QUERY
     UPDATE semel.keys k
-       SET state = 'released', response = NULL
-      FROM unnest(ids) AS i(id)
+       SET state = 'released', response = NULL, owner = i.owner
+      FROM unnest(ids, owners) AS i(id, owner)
      WHERE k.id = i.id AND k.expires_at > clock_timestamp()
        AND (k.state IN ('done', 'unknown') OR (k.state = 'running' AND k.lease_until <= clock_timestamp()))
+    RETURNING k.id;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  IF n = cardinality(ids) THEN RETURN; END IF;
+  RETURN QUERY
+    UPDATE semel.keys k
+       SET touched = k.touched + 1
+      FROM unnest(ids, owners) AS i(id, owner)
+     WHERE k.id = i.id AND k.owner = i.owner
+       AND k.xmin IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
+       AND k.state = 'released' AND k.expires_at > clock_timestamp()
     RETURNING k.id;
 END
 $$;

@@ -73,8 +73,10 @@ class ShardedStore : public Store, public Endings, public Reopening {
   }
 
   Async<bool> reopen(Key key) override {
-    Reopening& home = *shard_at_home(key).reopening;
-    return home.reopen(std::move(key));
+    Result<bool> reopened = co_await shard_at_home(key).reopening->reopen(key);
+    const Shard* const former = former_of(key);
+    if (former == nullptr || !reopened || *reopened) co_return reopened;
+    co_return co_await former->opened.reopening->reopen(std::move(key));
   }
 
   void watch(std::function<void(const Digest&)> ended) override {

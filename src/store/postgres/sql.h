@@ -42,7 +42,7 @@ inline constexpr Sql complete_sql{.name = "semel_complete",
                                   .text = "SELECT * FROM semel.complete_2($1,$2,$3,$4,$5,$6)"};
 inline constexpr Sql release_sql{.name = "semel_release", .text = "SELECT * FROM semel.release_2($1,$2,$3,$4,$5)"};
 inline constexpr Sql renew_sql{.name = "semel_renew", .text = "SELECT * FROM semel.renew_2($1,$2,$3,$4,$5,$6)"};
-inline constexpr Sql reopen_sql{.name = "semel_reopen", .text = "SELECT * FROM semel.reopen_2($1,$2,$3)"};
+inline constexpr Sql reopen_sql{.name = "semel_reopen", .text = "SELECT * FROM semel.reopen_2($1,$2,$3,$4)"};
 inline constexpr Sql sweep_sql{.name = "semel_sweep", .text = "SELECT * FROM semel.sweep_2($1,$2,$3,$4)"};
 inline constexpr Sql former_sql{.name = "semel_claim_former",
                                 .text = "SELECT * FROM semel.claim_former_2($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)"};

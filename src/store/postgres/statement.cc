@@ -191,8 +191,13 @@ bool Statement::send(const Link& link, Millis patience) const {
   if (kind_ == kind_reopen) {
     Parameters keys = opening(link, patience);
     Array ids(Element::bytea, rows.size());
-    for (const Entry* row : rows) ids.add(row->call().key.id);
+    Array owners(Element::int8, rows.size());
+    for (const Entry* row : rows) {
+      ids.add(row->call().key.id);
+      owners.add_unsigned(row->reopener);
+    }
     keys.add(std::move(ids));
+    keys.add(std::move(owners));
     return keys.send(link, reopen_sql);
   }
   Parameters limit;

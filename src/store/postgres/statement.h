@@ -40,6 +40,7 @@ struct Entry {
   Time deadline;
   Company company = Company::any;
   FormerClaim* former = nullptr;      // null unless the call is such a claim; lives as long as the call
+  std::uint64_t reopener = 0;         // random, of a reopening: names it when it is asked for again
   SweepProgress* progress = nullptr;  // null unless the call is a sweep; lives as long as the driver
 
   [[nodiscard]] StoreCall& call() const { return *waiting->call; }

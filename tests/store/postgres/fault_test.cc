@@ -118,6 +118,29 @@ TEST_F(PostgresFault, CompletionWhoseCommitWasNotHeardOfIsRepeated) {
   EXPECT_EQ(server.run("SELECT touched FROM semel.keys"), "1");
 }
 
+// The same for a reopening: the repetition finds its own work, and says that the key was freed.
+TEST_F(PostgresFault, ReopeningWhoseCommitWasNotHeardOfIsRepeated) {
+  PostgresServer& server = PostgresServer::shared();
+  server.run("TRUNCATE semel.keys, semel.objects");
+  Relay relay(server.folder(), 7'004, (server.folder() / ".s.PGSQL.5432").string());
+  auto opened = try_open(server.url() + "&port=7004", Millis{10'000}, 1);
+  ASSERT_TRUE(opened) << opened.error().detail;
+  store_ = std::move(opened->store);
+  ASSERT_EQ(said(complete(key_of(1), take(key_of(1), 1))), "ok");
+  relay.deaf();
+  auto waiting = std::async(std::launch::async, [&] {
+    boost::asio::io_context context{1};
+    return run(context, opened->reopening->reopen(key_of(1)));
+  });
+  ASSERT_TRUE(soon([&] { return server.run("SELECT count(*) FROM semel.keys WHERE state = 'released'") == "1"; }));
+  relay.cut();
+  const Result<bool> reopened = waiting.get();
+  ASSERT_TRUE(reopened) << reopened.error().detail;
+  EXPECT_TRUE(*reopened);
+  EXPECT_FALSE(*run(context_, opened->reopening->reopen(key_of(1)))) << "another one has nothing to free";
+  EXPECT_EQ(take(key_of(1), 2).number, 2U);
+}
+
 // A network that swallows every answer: the call ends in its time, and nobody is told that it failed for good.
 TEST_F(PostgresFault, CallEndsInItsTimeWhenNoAnswerComes) {
   PostgresServer& server = PostgresServer::shared();

@@ -290,6 +290,26 @@ TEST_F(PostgresShards, KeysAreFoundWhereTheyWereAfterAShardWasAdded) {
   EXPECT_TRUE(try_open_all({one, two}));
 }
 
+// An operator lets keys run again that were claimed before a shard was added: they are found where they are.
+TEST_F(PostgresShards, KeysAreReopenedWhereTheyWereAfterAShardWasAdded) {
+  const std::string one = server_.fresh_database();
+  const std::string two = server_.fresh_database();
+  open(one);
+  for (std::uint64_t i = 0; i < 40; ++i) ASSERT_EQ(said(complete(key_of(i), take(key_of(i), i + 1))), "ok");
+  store_.reset();
+  ASSERT_TRUE(soon([&] { return store::postgres::join_postgres_shards(*clock_, {one, two}).has_value(); }));
+  auto opened = try_open_all({one, two});
+  ASSERT_TRUE(opened) << opened.error().detail;
+  store_ = std::move(opened->store);
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const Result<bool> reopened = run(context_, opened->reopening->reopen(key_of(i)));
+    ASSERT_TRUE(reopened) << reopened.error().detail;
+    EXPECT_TRUE(*reopened) << i;
+    EXPECT_EQ(take(key_of(i), 1'000 + i).number, 2U) << i;
+  }
+  for (std::uint64_t i = 100; i < 120; ++i) EXPECT_FALSE(*run(context_, opened->reopening->reopen(key_of(i))));
+}
+
 // Callers race for keys at the moment at which these expire at their former home: each is granted once.
 TEST_F(PostgresShards, KeyThatExpiresAtItsFormerHomeIsGrantedOnce) {
   const std::string one = server_.fresh_database();
