@@ -56,7 +56,7 @@ void verify_and_identify(benchmark::State& state, std::string_view name) {
     const auto authentic = webhook::authenticate(provider, lock, request, now);
     semel::core::check(authentic.has_value(), "the delivery is authentic");
     const auto identified =
-        webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr}, true, request);
+        webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr}, proof_of(*authentic), request);
     semel::core::check(std::holds_alternative<semel::policy::Identity>(identified), "the event has a key");
     benchmark::DoNotOptimize(webhook::describe_event(provider, request));
   }

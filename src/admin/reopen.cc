@@ -3,6 +3,7 @@
 //
 // The event is named as its provider names it: the request is a delivery of it, or the part that has its id. It needs
 // no signature but the operator's token.
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "policy/expression.h"
 #include "policy/identify.h"
 #include "policy/request_view.h"
+#include "webhook/authenticate.h"
 #include "webhook/event.h"
 #include "webhook/webhook.h"
 #include <semel/async.h>
@@ -40,9 +42,14 @@ std::optional<Key> key_at(const config::Config& config, policy::RequestView requ
   const webhook::EventPlace place{.space = webhook.space,
                                   .key_from = webhook.event_key ? &*webhook.event_key : nullptr,
                                   .ordered = webhook.ordered};
-  policy::Identified identified = webhook::identify_event(webhook.rules, place, true, request);
-  auto* identity = std::get_if<policy::Identity>(&identified);
-  return identity == nullptr ? std::nullopt : std::optional(std::move(identity->key));
+  for (std::size_t scheme = 0; scheme < webhook.rules.schemes.size(); ++scheme) {
+    const std::string text =
+        webhook::text_to_sign(webhook.rules.schemes[scheme], webhook.lock, request).value_or(std::string{});
+    const webhook::Proof as_if{.scheme = scheme, .signed_text = text};
+    policy::Identified identified = webhook::identify_event(webhook.rules, place, as_if, request);
+    if (auto* identity = std::get_if<policy::Identity>(&identified)) return std::move(identity->key);
+  }
+  return std::nullopt;
 }
 
 }  // namespace

@@ -130,10 +130,10 @@ Task<std::variant<webhook::Authentic, Told>> verify(const Incoming* incoming, co
     const bool fetched = co_await incoming->services.keys.fetch(*wanted);
     if (fetched) judged = judge();
   }
-  if (const auto* authentic = std::get_if<webhook::Authentic>(&judged)) {
+  if (auto* authentic = std::get_if<webhook::Authentic>(&judged)) {
     const std::size_t at = std::min(authentic->secret, telemetry::WebhookCounters::secrets_counted - 1);
     counters.by_secret.at(at).fetch_add(1, std::memory_order_relaxed);
-    co_return *authentic;
+    co_return std::move(*authentic);
   }
   auto fault = webhook::SignatureFault::no_key;
   if (const auto* wanted = std::get_if<webhook::Wanted>(&judged); wanted != nullptr && wanted->refresh) {
@@ -157,14 +157,13 @@ Told told_refused_event(const Incoming& incoming, const policy::Refusal& refusal
   return told_refusal(refusal.problem, no_wait, incoming.config().reply, refusal.detail);
 }
 
-Way identify(const Incoming& incoming, const webhook::Webhook& webhook, std::size_t scheme,
+Way identify(const Incoming& incoming, const webhook::Webhook& webhook, const webhook::Authentic& authentic,
              const policy::RequestView& request) {
   const webhook::EventPlace place{.space = webhook.space,
                                   .key_from = webhook.event_key ? &*webhook.event_key : nullptr,
                                   .ordered = webhook.ordered};
-  const bool signs_id = webhook.rules.schemes[scheme].signs_id;
   Job job{.target = &webhook.target, .webhook = &webhook, .request = request};
-  webhook::Split split = webhook::split_batch(webhook.rules, place, signs_id, request);
+  webhook::Split split = webhook::split_batch(webhook.rules, place, authentic, request);
   if (const auto* refusal = std::get_if<policy::Refusal>(&split)) return told_refused_event(incoming, *refusal);
   if (auto* batch = std::get_if<webhook::EventBatch>(&split)) {
     policy::RequestView first = request;
@@ -174,7 +173,7 @@ Way identify(const Incoming& incoming, const webhook::Webhook& webhook, std::siz
     count_unplaced(incoming, job);
     return job;
   }
-  policy::Identified identified = webhook::identify_event(webhook.rules, place, signs_id, request);
+  policy::Identified identified = webhook::identify_event(webhook.rules, place, proof_of(authentic), request);
   job.event = webhook::describe_event(webhook.rules, request);
   if (const auto* refusal = std::get_if<policy::Refusal>(&identified)) {
     Told told = told_refused_event(incoming, *refusal);
@@ -211,11 +210,11 @@ Task<Way> look_at_delivery(const Incoming* incoming, const webhook::Webhook* web
   if (auto hello = shake_hands(*incoming, *webhook, request, Stage::before_signature)) co_return *std::move(hello);
   auto verified = co_await verify(incoming, webhook, request);
   if (auto* told = std::get_if<Told>(&verified)) co_return std::move(*told);
-  const std::size_t scheme = std::get<webhook::Authentic>(verified).scheme;
+  const webhook::Authentic& authentic = std::get<webhook::Authentic>(verified);
   if (auto hello = shake_hands(*incoming, *webhook, request, Stage::after_signature)) co_return *std::move(hello);
-  auto confirmed = co_await confirm(incoming, webhook, scheme, request);
+  auto confirmed = co_await confirm(incoming, webhook, authentic.scheme, request);
   if (confirmed) co_return *std::move(confirmed);
-  co_return identify(*incoming, *webhook, scheme, request);
+  co_return identify(*incoming, *webhook, authentic, request);
 }
 
 bool acknowledges(const webhook::Webhook* webhook, std::uint16_t status) {

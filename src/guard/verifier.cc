@@ -83,7 +83,7 @@ webhook::Judged WebhookEndpoint::judge(const policy::RequestView& request) const
 policy::Identified WebhookEndpoint::identify(const policy::RequestView& request,
                                              const webhook::Authentic& authentic) const {
   const webhook::EventPlace place{.space = space, .key_from = nullptr};
-  return webhook::identify_event(provider, place, provider.schemes[authentic.scheme].signs_id, request);
+  return webhook::identify_event(provider, place, proof_of(authentic), request);
 }
 
 }  // namespace semel::guard

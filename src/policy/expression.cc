@@ -107,8 +107,9 @@ reading::Parsed<void> check_name(Part& part, std::string_view kind, std::size_t 
     part.pointer = pointers->paths().front();
     return {};
   }
-  if (part.kind == PartKind::sha256 && part.text != "body") {
-    return reading::fault("only the body is hashed: {sha256:body}", "{sha256:body}", offset);
+  if (part.kind == PartKind::sha256 && part.text != "body" && part.text != "signed") {
+    return reading::fault("only the body and what is signed are hashed: {sha256:body}, {sha256:signed}",
+                          "{sha256:body}", offset);
   }
   if (part.kind == PartKind::client_cert && part.text != "subject") {
     return reading::fault("of a certificate only the subject is known: {client_cert:subject}", "{client_cert:subject}",

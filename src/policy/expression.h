@@ -31,7 +31,7 @@ enum class PartKind : std::uint8_t {
   client_cert,  // {client_cert:subject}: of the certificate that the client showed
   key,          // of a probe
   form,         // {form:x}: one field of a form in the body
-  sha256,       // {sha256:body}: in hexadecimal
+  sha256,       // {sha256:body}, {sha256:signed}: in hexadecimal
   body,         // as received
   timestamp,    // {timestamp}: the text that the provider sent
   url,          // the URL that the provider calls, with path and query

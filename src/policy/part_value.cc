@@ -96,6 +96,11 @@ Value form_value(const Part& part, const RequestView& request) {
   return is_form(request) ? pair_value(part, request.body) : missing(part);
 }
 
+Value hash_value(const Part& part, const RequestView& request) {
+  if (part.text == "body") return core::to_hex(core::sha256(request.body));
+  return request.signed_text.empty() ? missing(part) : core::to_hex(core::sha256(request.signed_text));
+}
+
 Value json_value(const Part& part, const RequestView& request) {
   auto value = json_scalar(request.body, part.pointer);
   if (value) return present(part, std::move(*value));
@@ -126,7 +131,7 @@ Value value_of(const Part& part, const RequestView& request) {
     case PartKind::form:
       return form_value(part, request);
     case PartKind::sha256:
-      return core::to_hex(core::sha256(request.body));
+      return hash_value(part, request);
     case PartKind::json:
       return json_value(part, request);
     case PartKind::path:

@@ -20,6 +20,7 @@ struct RequestView {
   std::string_view body;
   std::string_view ip;                   // of the peer, as text
   std::string_view client_subject = {};  // of the peer's certificate; empty if none was verified
+  std::string_view signed_text = {};     // of a webhook's delivery: the bytes whose signature was verified
 };
 
 // Sets target, path and query.

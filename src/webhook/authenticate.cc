@@ -17,6 +17,7 @@
 #include "core/encoding.h"
 #include "core/sha256.h"
 #include "policy/expression.h"
+#include "policy/part_value.h"
 #include "policy/request_view.h"
 #include "reading/secret.h"
 #include "webhook/json_items.h"
@@ -29,7 +30,11 @@
 namespace semel::webhook {
 namespace {
 
-using Matched = std::expected<std::size_t, SignatureFault>;  // the number of the secret
+struct SecretMatch {
+  std::size_t secret = 0;
+  std::vector<std::string> texts;  // that are signed
+};
+using Matched = std::expected<SecretMatch, SignatureFault>;
 
 constexpr std::size_t items_max = 10'000;
 
@@ -72,10 +77,12 @@ bool matches(const SignatureScheme& scheme, const SecretKey& key, const std::vec
   return false;
 }
 
+// A hash that may be absent must be right where it is present.
 bool has_body_hash(const policy::Expression& where, const policy::RequestView& request) {
-  const auto written = policy::evaluate(where, request);
+  const auto written = policy::value_of(where.parts.front(), request);
   if (!written) return false;
-  const auto claimed = core::from_hex(*written);
+  if (!*written) return true;
+  const auto claimed = core::from_hex(**written);
   const Digest digest = core::sha256(request.body);
   return claimed &&
          core::equal_in_constant_time(*claimed, {reinterpret_cast<const char*>(digest.data()), digest.size()});
@@ -92,11 +99,14 @@ Matched match(const SignatureScheme& scheme, const std::vector<std::optional<Sec
   std::vector<std::string> urls{std::string{}};
   if (scheme.signed_text.has(policy::PartKind::url)) urls = url_candidates(lock.public_url, request.target);
   for (const std::string& url : urls) {
-    const auto text = render_signed(scheme.signed_text, request, {.timestamp = signatures->timestamp, .url = url});
+    auto text = render_signed(scheme.signed_text, request, {.timestamp = signatures->timestamp, .url = url});
     if (!text) return std::unexpected(SignatureFault::malformed);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::optional<SecretKey>& key = keys[i];
-      if (key && matches(scheme, *key, signatures->decoded, *text)) return i;
+      if (!key || !matches(scheme, *key, signatures->decoded, *text)) continue;
+      SecretMatch match{.secret = i, .texts = {}};
+      match.texts.push_back(*std::move(text));
+      return match;
     }
   }
   return std::unexpected(SignatureFault::mismatch);
@@ -107,15 +117,19 @@ Matched match_items(const SignatureScheme& scheme, const std::vector<std::option
                     const policy::RequestView& request, const std::vector<std::string>& pointer, Time now) {
   const auto items = json_items(request.body, pointer);
   if (!items || items->empty() || items->size() > items_max) return std::unexpected(SignatureFault::malformed);
-  std::optional<std::size_t> first;
+  std::optional<SecretMatch> all;
   policy::RequestView element = request;
   for (const std::string_view item : *items) {
     element.body = item;
-    const Matched matched = match(scheme, keys, lock, element, now);
+    Matched matched = match(scheme, keys, lock, element, now);
     if (!matched) return matched;
-    if (!first) first = *matched;
+    if (all) {
+      all->texts.push_back(std::move(matched->texts.front()));
+    } else {
+      all = *std::move(matched);
+    }
   }
-  return core::present(first, "there is an element");
+  return std::move(core::present(all, "there is an element"));
 }
 
 }  // namespace
@@ -168,15 +182,26 @@ std::expected<Authentic, SignatureFault> authenticate(const Provider& provider, 
   SignatureFault furthest = SignatureFault::missing;
   for (std::size_t i = 0; i < provider.schemes.size(); ++i) {
     const SignatureScheme& scheme = provider.schemes[i];
-    if (scheme.algorithm == Algorithm::none) return Authentic{.scheme = i, .secret = 0};
+    if (scheme.algorithm == Algorithm::none) return Authentic{.scheme = i};
     if (fetches_keys(scheme.algorithm)) continue;
     const bool per_item = scheme.per_item && provider.event.items;
-    const Matched matched = per_item ? match_items(scheme, lock.keys[i], lock, request, *provider.event.items, now)
-                                     : match(scheme, lock.keys[i], lock, request, now);
-    if (matched) return Authentic{.scheme = i, .secret = *matched};
+    Matched matched = per_item ? match_items(scheme, lock.keys[i], lock, request, *provider.event.items, now)
+                               : match(scheme, lock.keys[i], lock, request, now);
+    if (matched) {
+      return Authentic{.scheme = i, .secret = matched->secret, .signed_texts = std::move(matched->texts)};
+    }
     furthest = std::max(furthest, matched.error());
   }
   return std::unexpected(furthest);
+}
+
+std::optional<std::string> text_to_sign(const SignatureScheme& scheme, const Lock& lock,
+                                        const policy::RequestView& request) {
+  const auto found = find_signatures(scheme, request);
+  const std::string timestamp = found ? found->timestamp : std::string{};
+  const std::string url = url_candidates(lock.public_url, request.target).front();
+  auto text = render_signed(scheme.signed_text, request, {.timestamp = timestamp, .url = url});
+  return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 
 }  // namespace semel::webhook

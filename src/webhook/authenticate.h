@@ -38,13 +38,19 @@ struct Lock {
 Lock make_lock(const Provider& provider, std::span<const reading::Secret> secrets, std::string_view public_url,
                std::optional<Millis> tolerance);
 
-// Which scheme and which secret it was, counted from 0.
+// Which scheme and which secret it was, counted from 0, and what was signed: one text, or one for each element of a
+// batch whose elements are signed one by one. None for keys that are fetched.
 struct Authentic {
   std::size_t scheme = 0;
   std::size_t secret = 0;
+  std::vector<std::string> signed_texts{};
 };
 
 std::expected<Authentic, SignatureFault> authenticate(const Provider& provider, const Lock& lock,
                                                       const policy::RequestView& request, Time now);
+
+// The text that a signature of such a request covers. Null if the request lacks a part of it.
+std::optional<std::string> text_to_sign(const SignatureScheme& scheme, const Lock& lock,
+                                        const policy::RequestView& request);
 
 }  // namespace semel::webhook

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,8 @@
 #include "policy/expression.h"
 #include "policy/identify.h"
 #include "policy/request_view.h"
+#include "webhook/authenticate.h"
+#include "webhook/coverage.h"
 #include "webhook/provider.h"
 #include <semel/fingerprint.h>
 #include <semel/key.h>
@@ -31,6 +34,11 @@ namespace {
 
 constexpr std::size_t label_bytes_max = 100;
 
+struct Named {
+  std::string text;
+  bool is_signed = false;
+};
+
 // One short printable value is used as it is; anything else is hashed, after a byte that no value can begin with.
 std::string key_text(const policy::Expression& expression, std::string joined) {
   const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
@@ -40,8 +48,13 @@ std::string key_text(const policy::Expression& expression, std::string joined) {
   return std::string(1, '\x01') + core::to_hex(core::sha256_parts("semel event key v1", {expression.text, joined}));
 }
 
-Fingerprint fingerprint_of(const Provider& provider, bool signs_id, const policy::RequestView& request) {
-  if (signs_id) return {.digest = core::sha256("semel event with a signed id v1")};
+// PayPal signs a checksum of the body, which another body can have.
+bool names_body(const SignatureScheme& scheme, const Named& named) {
+  return named.is_signed && scheme.algorithm != Algorithm::paypal;
+}
+
+Fingerprint fingerprint_of(const Provider& provider, bool id_is_enough, const policy::RequestView& request) {
+  if (id_is_enough) return {.digest = core::sha256("semel event with a signed id v1")};
   const Request asked{.method = {}, .target = {}, .body = request.body};
   const bool all_of_it = provider.event.ignore.empty();
   return fingerprint(asked, all_of_it ? BodyForm::raw : BodyForm::json, provider.event.ignore);
@@ -49,17 +62,18 @@ Fingerprint fingerprint_of(const Provider& provider, bool signs_id, const policy
 
 // The first id that is present. An id that is present but not usable is not skipped: another attempt may have it right,
 // and would get another key.
-std::expected<std::string, policy::PartError> id_of(const Provider& provider, const policy::Expression* key_from,
-                                                    const policy::RequestView& request) {
+std::expected<Named, policy::PartError> id_of(const Provider& provider, const SignatureScheme& scheme,
+                                              const policy::Expression* key_from, const policy::RequestView& request) {
   if (key_from != nullptr) {
     auto joined = policy::evaluate(*key_from, request);
-    if (!joined) return joined;
-    return key_text(*key_from, *std::move(joined));
+    if (!joined) return std::unexpected(std::move(joined).error());
+    return Named{.text = key_text(*key_from, *std::move(joined)), .is_signed = covers(scheme, *key_from)};
   }
   policy::PartError last;
-  for (const policy::Expression& expression : provider.event.id) {
-    auto joined = policy::evaluate(expression, request);
-    if (joined) return key_text(expression, *std::move(joined));
+  const std::vector<policy::Expression>& ids = ids_of(provider, scheme);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    auto joined = policy::evaluate(ids[i], request);
+    if (joined) return Named{.text = key_text(ids[i], *std::move(joined)), .is_signed = signs_id(provider, scheme, i)};
     last = std::move(joined).error();
     if (last.kind == policy::PartError::Kind::invalid) break;
   }
@@ -96,22 +110,30 @@ std::string label(const std::optional<policy::Expression>& expression, const pol
 
 }  // namespace
 
-policy::Identified identify_event(const Provider& provider, const EventPlace& place, bool signs_id,
-                                  const policy::RequestView& request) {
+Proof proof_of(const Authentic& authentic) {
+  return {.scheme = authentic.scheme,
+          .signed_text = authentic.signed_texts.empty() ? std::string_view{} : authentic.signed_texts.front()};
+}
+
+policy::Identified identify_event(const Provider& provider, const EventPlace& place, const Proof& proof,
+                                  const policy::RequestView& unproven) {
   if (!provider.event.deduplicate && place.key_from == nullptr) return policy::Keyless{};
-  auto text = id_of(provider, place.key_from, request);
-  if (!text) {
-    const bool absent = text.error().kind == policy::PartError::Kind::missing;
+  const SignatureScheme& scheme = provider.schemes[proof.scheme];
+  policy::RequestView request = unproven;
+  request.signed_text = proof.signed_text;
+  auto named = id_of(provider, scheme, place.key_from, request);
+  if (!named) {
+    const bool absent = named.error().kind == policy::PartError::Kind::missing;
     const Problem what = Problem::of(absent ? ProblemType::key_missing : ProblemType::key_invalid);
-    return policy::Refusal{.problem = what, .detail = fmt::format("The event has no id. {}", text.error().detail)};
+    return policy::Refusal{.problem = what, .detail = fmt::format("The event has no id. {}", named.error().detail)};
   }
-  auto key = make_key(place.space, request.path, *text);
+  auto key = make_key(place.space, request.path, named->text);
   if (!key) return policy::Refusal{.problem = Problem::of(ProblemType::key_invalid), .detail = key.error().detail};
   SharedOrder order = order_of(provider.event, place, request);
   if (order != nullptr) key->home = order->object.home;
   return policy::Identity{.key = *std::move(key),
-                          .fingerprint = fingerprint_of(provider, signs_id, request),
-                          .key_text = *std::move(text),
+                          .fingerprint = fingerprint_of(provider, names_body(scheme, *named), request),
+                          .key_text = std::move(named->text),
                           .order = std::move(order)};
 }
 

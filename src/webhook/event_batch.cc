@@ -13,6 +13,7 @@
 
 #include "policy/identify.h"
 #include "policy/request_view.h"
+#include "webhook/authenticate.h"
 #include "webhook/event.h"
 #include "webhook/json_items.h"
 #include "webhook/provider.h"
@@ -22,7 +23,7 @@
 
 namespace semel::webhook {
 
-Split split_batch(const Provider& provider, const EventPlace& place, bool signs_id,
+Split split_batch(const Provider& provider, const EventPlace& place, const Authentic& authentic,
                   const policy::RequestView& request) {
   if (!provider.event.items || !provider.event.deduplicate) return std::monostate{};
   auto items = json_items(request.body, *provider.event.items);
@@ -33,9 +34,11 @@ Split split_batch(const Provider& provider, const EventPlace& place, bool signs_
   }
   std::vector<std::pair<policy::Identity, std::size_t>> events;
   policy::RequestView element = request;
+  Proof proof = proof_of(authentic);
   for (std::size_t i = 0; i < items->size(); ++i) {
     element.body = (*items)[i];
-    policy::Identified identified = identify_event(provider, place, signs_id, element);
+    if (authentic.signed_texts.size() > 1) proof.signed_text = authentic.signed_texts[i];
+    policy::Identified identified = identify_event(provider, place, proof, element);
     if (auto* refusal = std::get_if<policy::Refusal>(&identified)) return std::move(*refusal);
     events.emplace_back(std::get<policy::Identity>(std::move(identified)), i);
   }

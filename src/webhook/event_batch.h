@@ -13,6 +13,7 @@
 
 #include "policy/identify.h"
 #include "policy/request_view.h"
+#include "webhook/authenticate.h"
 #include "webhook/event.h"
 #include "webhook/provider.h"
 
@@ -31,7 +32,8 @@ struct EventBatch {
 
 // The parts of a batch. Null if the body is a single event; a refusal if one of the events has no key.
 using Split = std::variant<std::monostate, EventBatch, policy::Refusal>;
-Split split_batch(const Provider& provider, const EventPlace& place, bool signs_id, const policy::RequestView& request);
+Split split_batch(const Provider& provider, const EventPlace& place, const Authentic& authentic,
+                  const policy::RequestView& request);
 
 // The body with only the items that `keep` lists; unchanged, byte by byte, if it lists all of them.
 std::string body_with(std::string_view body, const std::vector<std::string_view>& items, const std::vector<bool>& keep);

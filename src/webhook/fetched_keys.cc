@@ -260,8 +260,8 @@ Judged judge_delivery(const Provider& provider, const Lock& lock, const policy::
         .scheme = scheme, .keys = lock.keys[i], .request = request, .now = now, .documents = documents, .number = i};
     return judge_one(one, lock.tolerance.value_or(scheme.tolerance));
   }
-  const auto authentic = authenticate(provider, lock, request, now);
-  if (authentic) return *authentic;
+  auto authentic = authenticate(provider, lock, request, now);
+  if (authentic) return *std::move(authentic);
   return authentic.error();
 }
 

@@ -62,15 +62,17 @@ void read_file(reading::Reading& reading, const reading::Node& root, Provider& p
   }
   read_acknowledgement(reading, top.find("ack"), provider.ack);
   const reading::Node* const signatures = top.find("signature");
-  if (signatures == nullptr) {
+  if (signatures == nullptr || (signatures->kind == reading::NodeKind::array && signatures->children.empty())) {
     reading.report.error({}, "a provider needs [[signature]]; one that signs nothing says algorithm = \"none\"");
   }
   read_tables(reading, signatures, "signature",
               [&](const reading::Node& node) { read_signature(reading, node, provider); });
-  read_event(reading, top.find("event"), provider);
+  const reading::Node* const event = top.find("event");
+  read_event(reading, event, provider);
   read_tables(reading, top.find("handshake"), "handshake",
               [&](const reading::Node& node) { read_handshake(reading, node, provider); });
   top.finish();
+  if (!reading.report.has_errors()) check_claims(reading, signatures->children, event, provider);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ struct SignatureScheme {
   Encoding encoding = Encoding::hex;
   policy::Expression signed_text;
   std::optional<policy::Expression> body_hash;  // where to find a SHA-256 of the body, in hexadecimal, which is signed
-  bool signs_id = false;                        // whether the event's id is among the bytes that are signed
+  std::vector<policy::Expression> id;           // of the events that it verifies; empty: as in [event]
   bool per_item = false;                        // each element of a batch carries a signature of its own
 
   std::vector<std::string> keys;     // where keys may be fetched: how their addresses begin

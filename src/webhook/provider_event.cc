@@ -56,30 +56,6 @@ bool is_unstable(const policy::Part& part, const std::vector<SignatureScheme>& s
          std::ranges::find(attempt_fields, core::to_lower(part.text)) != attempt_fields.end();
 }
 
-void read_ids(reading::TableReader& table, const std::vector<SignatureScheme>& schemes,
-              std::vector<policy::Expression>& into) {
-  const reading::Node* const value = table.require("id");
-  for (const reading::Node* item : reading::one_or_more(table, "id", value)) {
-    auto parsed = policy::parse_expression(item->text, policy::ExpressionUse::event);
-    if (!parsed) {
-      table.reject("id", *item, parsed.error());
-      continue;
-    }
-    const bool says_nothing = std::ranges::all_of(parsed->parts, [](const policy::Part& part) {
-      return part.kind == policy::PartKind::literal || part.optional;
-    });
-    if (says_nothing) {
-      table.reject("id", item->at, "id names no part that must be present, so all events would count as one");
-      continue;
-    }
-    if (const auto part = unstable_part(*parsed, schemes)) {
-      table.reading().report.warning(
-          item->at, fmt::format("id has {}, which changes with each attempt: every retry would look new", *part));
-    }
-    into.push_back(*std::move(parsed));
-  }
-}
-
 void read_items(reading::TableReader& table, std::optional<std::vector<std::string>>& into) {
   std::string text;
   reading::read_text(table, "items", text);
@@ -112,6 +88,30 @@ std::optional<std::string> unstable_part(const policy::Expression& key, const st
   return found == key.parts.end() ? std::nullopt : std::optional(policy::part_text(*found));
 }
 
+void read_ids(reading::TableReader& table, const std::vector<SignatureScheme>& schemes,
+              std::vector<policy::Expression>& into) {
+  const reading::Node* const value = table.require("id");
+  for (const reading::Node* item : reading::one_or_more(table, "id", value)) {
+    auto parsed = policy::parse_expression(item->text, policy::ExpressionUse::event);
+    if (!parsed) {
+      table.reject("id", *item, parsed.error());
+      continue;
+    }
+    const bool says_nothing = std::ranges::all_of(parsed->parts, [](const policy::Part& part) {
+      return part.kind == policy::PartKind::literal || part.optional;
+    });
+    if (says_nothing) {
+      table.reject("id", item->at, "id names no part that must be present, so all events would count as one");
+      continue;
+    }
+    if (const auto part = unstable_part(*parsed, schemes)) {
+      table.reading().report.warning(
+          item->at, fmt::format("id has {}, which changes with each attempt: every retry would look new", *part));
+    }
+    into.push_back(*std::move(parsed));
+  }
+}
+
 void read_event(reading::Reading& reading, const reading::Node* node, Provider& provider) {
   if (node == nullptr) {
     reading.report.error({}, "a provider needs [event]: what names an event");
@@ -120,7 +120,10 @@ void read_event(reading::Reading& reading, const reading::Node* node, Provider& 
   EventRules& event = provider.event;
   reading::TableReader table(reading, node, "event");
   reading::read_flag(table, "deduplicate", event.deduplicate);
-  if (event.deduplicate || table.has("id")) read_ids(table, provider.schemes, event.id);
+  const bool named_by_schemes =
+      !provider.schemes.empty() &&
+      std::ranges::none_of(provider.schemes, [](const auto& scheme) { return scheme.id.empty(); });
+  if (table.has("id") || (event.deduplicate && !named_by_schemes)) read_ids(table, provider.schemes, event.id);
   read_expression(table, "type", policy::ExpressionUse::event, event.type);
   read_expression(table, "object", policy::ExpressionUse::event, event.object);
   read_expression(table, "order", policy::ExpressionUse::event, event.order);

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -144,7 +145,11 @@ void read_signature(reading::Reading& reading, const reading::Node& node, Provid
   read_expression(table, "signs", policy::ExpressionUse::signed_text, signed_text);
   if (signed_text) scheme.signed_text = *std::move(signed_text);
   read_expression(table, "body_hash", policy::ExpressionUse::event, scheme.body_hash);
-  reading::read_flag(table, "signs_id", scheme.signs_id);
+  if (scheme.body_hash && scheme.body_hash->parts.size() != 1) {
+    table.reject("body_hash", table.at("body_hash"), "body_hash is one part, such as {query:sha256}");
+  }
+  bool claimed = false;
+  reading::read_flag(table, "signs_id", claimed);  // check_claims() compares it
   reading::read_flag(table, "per_item", scheme.per_item);
   reading::read_list(table, "keys", scheme.keys, [](const std::string& text) -> reading::Parsed<void> {
     const bool address = text.starts_with("https://") || text.starts_with("http://127.0.0.1:");
@@ -160,6 +165,7 @@ void read_signature(reading::Reading& reading, const reading::Node& node, Provid
   reading::read_duration(table, "tolerance", scheme.tolerance, {.min = Millis{0}, .max = tolerance_max});
   check_needs(table, scheme);
   if (table.good("signs") && table.good("timestamp")) check_time(table, scheme);
+  if (table.has("id")) read_ids(table, {scheme}, scheme.id);
   table.finish();
   provider.schemes.push_back(std::move(scheme));
 }

@@ -14,6 +14,7 @@
 #include "core/check.h"
 #include "policy/expression.h"
 #include "reading/units.h"
+#include "webhook/coverage.h"
 #include "webhook/provider.h"
 #include <semel/clock.h>
 
@@ -34,12 +35,24 @@ std::string horizon_text(const Provider& provider) {
   return provider.horizon == Millis{0} ? "-" : reading::duration_text(provider.horizon);
 }
 
+// What the schemes have to say, each text once.
+template <class Text>
+std::string of_schemes(const Provider& provider, Text text) {
+  std::vector<std::string> texts;
+  for (const SignatureScheme& scheme : provider.schemes) {
+    std::string one(text(scheme));
+    if (std::ranges::find(texts, one) == texts.end()) texts.push_back(std::move(one));
+  }
+  return fmt::format("{}", fmt::join(texts, "; or "));
+}
+
 std::string key_text(const Provider& provider) {
   if (!provider.event.deduplicate) return "none: every delivery is handed on";
-  std::vector<std::string_view> ids;
-  ids.reserve(provider.event.id.size());
-  for (const policy::Expression& id : provider.event.id) ids.push_back(id.text);
-  return fmt::format("{}", fmt::join(ids, ", or "));
+  return of_schemes(provider, [&](const SignatureScheme& scheme) {
+    std::vector<std::string_view> ids;
+    for (const policy::Expression& id : ids_of(provider, scheme)) ids.push_back(id.text);
+    return fmt::format("{}", fmt::join(ids, ", or "));
+  });
 }
 
 std::string order_text(const Provider& provider) {
@@ -48,8 +61,64 @@ std::string order_text(const Provider& provider) {
   return order && object ? object->text + " by " + order->text : "-";
 }
 
-bool id_is_signed(const Provider& provider) {
-  return std::ranges::all_of(provider.schemes, &SignatureScheme::signs_id);
+std::string id_is_signed(const Provider& provider) {
+  if (!provider.event.deduplicate) return "-";
+  return of_schemes(provider, [&](const SignatureScheme& scheme) {
+    if (signs_id(provider, scheme)) return "yes";
+    return signs_id(provider, scheme, 0) ? "the first" : "no";
+  });
+}
+
+std::string signed_text(const Provider& provider) {
+  return of_schemes(provider, [](const SignatureScheme& scheme) -> std::string {
+    if (scheme.algorithm == Algorithm::paypal) return "id and time of the transmission, CRC-32 of the body";
+    if (scheme.algorithm == Algorithm::aws_sns) return "Message, MessageId, Subject, Timestamp, TopicArn, Type";
+    if (scheme.algorithm == Algorithm::plaid) return "SHA-256 of the body";
+    if (scheme.signed_text.text.empty()) return "nothing";
+    std::string text = "`" + scheme.signed_text.text + "`";
+    if (scheme.body_hash && !scheme.body_hash->parts.front().optional) text += " with the SHA-256 of the body";
+    return text;
+  });
+}
+
+std::string fresh_text(const Provider& provider) {
+  return of_schemes(provider, [](const SignatureScheme& scheme) -> std::string {
+    if (scheme.algorithm == Algorithm::jwt) return "until the token expires";
+    return scheme.tolerance == Millis{0} ? "-" : "±" + reading::duration_text(scheme.tolerance);
+  });
+}
+
+std::string listed(const std::vector<policy::Part>& parts) {
+  std::vector<std::string> texts;
+  texts.reserve(parts.size());
+  for (const policy::Part& part : parts) texts.push_back(policy::part_text(part));
+  return fmt::format("{}", fmt::join(texts, " or "));
+}
+
+// Whether everything that a handler reads in the body is signed.
+bool covers_content(const SignatureScheme& scheme) {
+  const policy::Part body{.kind = policy::PartKind::json, .text = "/any", .pointer = {}};
+  const bool payload = scheme.signed_text.is_single(policy::PartKind::form);
+  return payload || scheme.algorithm == Algorithm::aws_sns || covers(scheme, body);
+}
+
+// What somebody can do who holds one delivery and no secret.
+std::string stranger_text(const Provider& provider, const SignatureScheme& scheme) {
+  const bool limited = scheme.tolerance > Millis{0};
+  const std::string window = limited ? " for " + reading::duration_text(scheme.tolerance) : std::string{};
+  if (scheme.algorithm == Algorithm::token) return "make up any event, until the secret is changed";
+  if (scheme.algorithm == Algorithm::jwt) return "make up any event until the token expires";
+  if (vouches_for_sender_only(provider, scheme)) return "make up any event" + window;
+  const std::string_view changed = covers_content(scheme) ? "" : "change what is not signed before it is handled; ";
+  if (!provider.event.deduplicate) return fmt::format("{}have it handled again{}", changed, window);
+  const std::vector<policy::Part> believed = unsigned_id_parts(provider, scheme);
+  if (!believed.empty()) {
+    return fmt::format("{}have it handled again under another {}{}", changed, listed(believed), window);
+  }
+  if (!limited || scheme.tolerance > provider.ttl) {
+    return fmt::format("{}have it handled again after {}", changed, reading::duration_text(provider.ttl));
+  }
+  return changed.empty() ? "nothing" : std::string(changed.substr(0, changed.size() - 2));
 }
 
 std::string_view algorithm_text(Algorithm algorithm) {
@@ -79,14 +148,11 @@ std::string_view algorithm_text(Algorithm algorithm) {
 }
 
 std::string signature_text(const Provider& provider) {
-  std::vector<std::string> ways;
-  for (const SignatureScheme& scheme : provider.schemes) {
+  return of_schemes(provider, [](const SignatureScheme& scheme) {
     std::string way(algorithm_text(scheme.algorithm));
     if (!scheme.from.text.empty()) way += fmt::format(" in `{}`", scheme.from.text);
-    if (scheme.tolerance > Millis{0}) way += fmt::format(", ±{}", reading::duration_text(scheme.tolerance));
-    if (std::ranges::find(ways, way) == ways.end()) ways.push_back(std::move(way));
-  }
-  return fmt::format("{}", fmt::join(ways, "; or "));
+    return way;
+  });
 }
 
 }  // namespace
@@ -101,24 +167,45 @@ std::string provider_list() {
 }
 
 std::string provider_markdown() {
-  std::string out =
-      "# Webhook providers\n\n"
-      "Made by `semel providers list --markdown` from the files in `providers/`; `semel providers show NAME` prints "
-      "one "
-      "of them, with\nwhat is not documented about the provider. How the files are written is in "
-      "[webhooks.md](webhooks.md).\n\n"
-      "*retries*: how long the provider repeats an event by itself (`-`: not at all, or not documented). *ttl*: how "
-      "long "
-      "an "
-      "event is\nremembered unless the webhook says otherwise. Where the id is not signed, the body is compared with "
-      "the "
-      "first one that came\nunder it.\n\n"
-      "| provider | signed with | key of an event | id signed | order | retries | ttl |\n"
-      "|---|---|---|---|---|---|---|\n";
-  for (const Provider& provider : all()) {
+  std::string out = R"(# Webhook providers
+
+Made by `semel providers list --markdown` from the files in `providers/`; `semel providers show NAME` prints one of them,
+with what is not documented about the provider. How the files are written is in [webhooks.md](webhooks.md).
+
+*id signed*: whether the key of an event is among the signed bytes, worked out from the file. *retries*: how long the
+provider repeats an event by itself (`-`: not at all, or not documented). *ttl*: how long an event is remembered unless the
+webhook says otherwise. Where the id is not signed, the body is compared with the first one that came under it.
+
+| provider | signed with | key of an event | id signed | order | retries | ttl |
+|---|---|---|---|---|---|---|
+)";
+  const std::vector<Provider> providers = all();
+  for (const Provider& provider : providers) {
     out += fmt::format("| `{}` {} | {} | {} | {} | {} | {} | {} |\n", provider.name, provider.title,
-                       signature_text(provider), key_text(provider), id_is_signed(provider) ? "yes" : "no",
-                       order_text(provider), horizon_text(provider), reading::duration_text(provider.ttl));
+                       signature_text(provider), key_text(provider), id_is_signed(provider), order_text(provider),
+                       horizon_text(provider), reading::duration_text(provider.ttl));
+  }
+  out += R"(
+## What a captured delivery is worth
+
+Somebody may come to hold a delivery without knowing a secret: from a log, a proxy, a debugging tool. This is what the
+provider's scheme leaves open then. *fresh for*: how far the signed time may be from ours; `-`: no time is signed.
+"Handled again" means a second run of the handler. A delivery that is sent again within the ttl as it was is answered from
+memory and runs nothing.
+
+Where an unsigned header names the event, that is the provider's documented name, and two of its events may have the same
+body. If none of yours have, `key_from = "{sha256:body}"` names events by their signed bodies, and nothing unsigned counts.
+Headers that are not in the table are signed by nobody: a handler should not believe them. A webhook whose path is a
+pattern takes a delivery on each of its paths, unless the address is signed (`{url}`).
+
+| provider | what is signed | fresh for | with one delivery, a stranger can |
+|---|---|---|---|
+)";
+  for (const Provider& provider : providers) {
+    const std::string stranger =
+        of_schemes(provider, [&](const SignatureScheme& scheme) { return stranger_text(provider, scheme); });
+    out +=
+        fmt::format("| `{}` | {} | {} | {} |\n", provider.name, signed_text(provider), fresh_text(provider), stranger);
   }
   return out;
 }

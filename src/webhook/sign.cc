@@ -26,6 +26,7 @@
 #include "policy/request_view.h"
 #include "reading/secret.h"
 #include "webhook/authenticate.h"
+#include "webhook/coverage.h"
 #include "webhook/json_items.h"
 #include "webhook/moment.h"
 #include "webhook/provider.h"
@@ -184,7 +185,8 @@ Result<SignedDelivery> sign_with(const Provider& provider, const SignatureScheme
   const Result<std::string> timestamp = add_timestamp(scheme, delivery, order.now);
   if (!timestamp) return std::unexpected(timestamp.error());
   add_ids(delivery, scheme.signed_text, order.id);
-  if (!provider.event.id.empty()) add_ids(delivery, provider.event.id.front(), order.id);
+  const std::vector<policy::Expression>& ids = ids_of(provider, scheme);
+  if (!ids.empty()) add_ids(delivery, ids.front(), order.id);
   if (scheme.body_hash) {
     const Digest digest = core::sha256(delivery.body);
     add_query(delivery.target, scheme.body_hash->parts.front().text, core::to_hex(digest));

@@ -1,3 +1,4 @@
+// Part by part; a header that holds the separator behind it is refused.
 #include "webhook/signed_text.h"
 
 #include <algorithm>
@@ -30,6 +31,20 @@ std::optional<std::string> whole_form(const policy::RequestView& request) {
   return text;
 }
 
+// Whether a header holds the separator behind it: `a.b` and `c` would be signed like `a` and `b.c`.
+bool runs_over(const policy::Expression& expression, std::size_t at, std::string_view value) {
+  const bool is_header = expression.parts[at].kind == policy::PartKind::header;
+  if (!is_header || at + 1 == expression.parts.size()) return false;
+  const policy::Part& next = expression.parts[at + 1];
+  return next.kind == policy::PartKind::literal && value.find(next.text) != std::string_view::npos;
+}
+
+policy::PartError ambiguous(const policy::Part& part) {
+  return {.kind = policy::PartError::Kind::invalid,
+          .part = policy::part_text(part),
+          .detail = "A header holds the separator that follows it in the signed text."};
+}
+
 }  // namespace
 
 std::expected<std::string, policy::PartError> render_signed(const policy::Expression& expression,
@@ -37,7 +52,8 @@ std::expected<std::string, policy::PartError> render_signed(const policy::Expres
                                                             const SignedContext& context) {
   std::string text;
   text.reserve(request.body.size() + 128);
-  for (const policy::Part& part : expression.parts) {
+  for (std::size_t i = 0; i < expression.parts.size(); ++i) {
+    const policy::Part& part = expression.parts[i];
     if (part.kind == policy::PartKind::body) {
       text.append(request.body);
     } else if (part.kind == policy::PartKind::timestamp) {
@@ -55,6 +71,7 @@ std::expected<std::string, policy::PartError> render_signed(const policy::Expres
     } else {
       auto value = policy::value_of(part, request);
       if (!value) return std::unexpected(std::move(value).error());
+      if (*value && runs_over(expression, i, **value)) return std::unexpected(ambiguous(part));
       text.append(value->value_or(""));
     }
   }

@@ -103,7 +103,7 @@ class SnsSubscription(harness.Case):
         self.place = "http://%s:%d" % amazon.address
         (folder / "providers").mkdir()
         text = (webhooks.FILES / "aws-sns.toml").read_text(encoding="utf-8")
-        text = text.replace("signs_id = true", f'signs_id = true\nkeys = ["{self.place}/"]')
+        text = text.replace('algorithm = "aws-sns"', f'algorithm = "aws-sns"\nkeys = ["{self.place}/"]')
         (folder / "providers" / "aws-sns.toml").write_text(text, encoding="utf-8")
         self.semel.start()
         self.answer_all()

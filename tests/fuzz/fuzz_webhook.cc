@@ -47,8 +47,8 @@ void use(const semel::webhook::Provider& provider, const semel::policy::RequestV
       webhook::judge_delivery(provider, lock, request, now, [&](const std::string&) { return request.body; });
   semel::core::check(open || !std::holds_alternative<semel::webhook::Authentic>(judged),
                      "nobody signed this, whatever was fetched");
-  const auto identified =
-      webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr}, false, request);
+  const auto identified = webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr},
+                                                  {.scheme = 0, .signed_text = "t"}, request);
   if (const auto* identity = std::get_if<semel::policy::Identity>(&identified)) {
     semel::core::check(!identity->key_text.empty() && identity->key_text.size() <= semel::key_text_bytes_max,
                        "a key has a size");
@@ -103,7 +103,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::vector<semel::reading::Secret> none;
     const semel::webhook::Lock lock = semel::webhook::make_lock(own->provider, none, "", std::nullopt);
     (void)webhook::authenticate(own->provider, lock, request, semel::Time{});
-    (void)webhook::identify_event(own->provider, {.space = "webhook:/h", .key_from = nullptr}, false, request);
+    (void)webhook::identify_event(own->provider, {.space = "webhook:/h", .key_from = nullptr},
+                                  {.scheme = 0, .signed_text = "t"}, request);
     (void)webhook::answer_handshake(own->provider, lock, semel::reading::Secret(), request,
                                     semel::webhook::Stage::after_signature);
   } else {

@@ -16,7 +16,7 @@ using test::builtin;
 using test::Sent;
 
 Split split(std::string_view provider, Sent& request) {
-  return split_batch(builtin(provider), {.space = "webhook:/h", .key_from = nullptr}, false, request.view());
+  return split_batch(builtin(provider), {.space = "webhook:/h", .key_from = nullptr}, Authentic{}, request.view());
 }
 
 // Events are told apart by their keys, which are in the same order in any delivery.

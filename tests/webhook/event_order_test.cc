@@ -28,7 +28,7 @@ Provider provider(std::string_view event) {
 constexpr EventPlace place{.space = "webhook:/h", .key_from = nullptr, .ordered = true};
 
 policy::Identity identity(const Provider& rules, Sent request, const EventPlace& where = place) {
-  return std::get<policy::Identity>(identify_event(rules, where, true, request.view()));
+  return std::get<policy::Identity>(identify_event(rules, where, {.scheme = 0}, request.view()));
 }
 
 Sent about(std::string_view object, std::string_view stamp, std::string_view id = "1") {
@@ -110,7 +110,7 @@ TEST(EventOrder, GroupsABatchByObject) {
                     std::to_string(i % 3) + R"(,"occurredAt":)" + std::to_string(i) + "},";
   }
   request.body.back() = ']';
-  const EventBatch batch = std::get<EventBatch>(split_batch(rules, place, true, request.view()));
+  const EventBatch batch = std::get<EventBatch>(split_batch(rules, place, Authentic{}, request.view()));
   ASSERT_EQ(batch.identities.size(), 12U);
   int changes = 0;
   for (std::size_t i = 1; i < 12; ++i) {

@@ -20,21 +20,20 @@ using test::Recorded;
 using test::recorded_deliveries;
 using test::Sent;
 
-Provider provider(std::string_view event) {
+Provider provider(std::string_view event, std::string_view signs = "{body}") {
   const std::string text =
-      "[[signature]]\nfrom = '{header:S}'\nsigns = '{body}'\n[event]\n" + std::string(event) + "\n";
+      "[[signature]]\nfrom = '{header:S}'\nsigns = '" + std::string(signs) + "'\n[event]\n" + std::string(event) + "\n";
   auto loaded = parse_provider(text, "own", "own.toml");
   if (!loaded) ADD_FAILURE() << reading::to_text(loaded.error().front());
   return loaded ? std::move(loaded->provider) : Provider{};
 }
 
-enum class IdIs { unauthenticated, authenticated };
-
-policy::Identified identified(const Provider& rules, Sent request, IdIs id = IdIs::authenticated) {
-  return identify_event(rules, {.space = "webhook:/h", .key_from = nullptr}, id == IdIs::authenticated, request.view());
+policy::Identified identified(const Provider& rules, Sent request) {
+  return identify_event(rules, {.space = "webhook:/h", .key_from = nullptr}, {.scheme = 0, .signed_text = "signed"},
+                        request.view());
 }
-policy::Identity identity(const Provider& rules, const Sent& request, IdIs id = IdIs::authenticated) {
-  return std::get<policy::Identity>(identified(rules, request, id));
+policy::Identity identity(const Provider& rules, const Sent& request) {
+  return std::get<policy::Identity>(identified(rules, request));
 }
 
 // Every provider that is compiled in can name the events that it sends.
@@ -95,26 +94,51 @@ TEST(Events, TakeAnyIdAsAKey) {
 
 // Under an id that is signed, any body is the same event; under one that is not, another body is another request.
 TEST(Events, CompareTheBodyWhereTheIdIsNotSigned) {
-  const Provider rules = provider("id = '{header:Id}'");
+  const Provider with_id = provider("id = '{header:Id}'", "{header:Id}.{body}");
+  const Provider without = provider("id = '{header:Id}'");
   const Sent first{.fields = {{"Id", "a"}}, .body = R"({"attempt":1})"};
   const Sent second{.fields = {{"Id", "a"}}, .body = R"({"attempt":2})"};
-  EXPECT_EQ(identity(rules, first).fingerprint, identity(rules, second).fingerprint);
-  EXPECT_NE(identity(rules, first, IdIs::unauthenticated).fingerprint,
-            identity(rules, second, IdIs::unauthenticated).fingerprint);
-  EXPECT_EQ(identity(rules, first, IdIs::unauthenticated).key, identity(rules, second, IdIs::unauthenticated).key);
-  EXPECT_EQ(identity(rules, first, IdIs::unauthenticated).fingerprint,
-            identity(rules, first, IdIs::unauthenticated).fingerprint);
+  EXPECT_EQ(identity(with_id, first).fingerprint, identity(with_id, second).fingerprint);
+  EXPECT_NE(identity(without, first).fingerprint, identity(without, second).fingerprint);
+  EXPECT_EQ(identity(without, first).key, identity(without, second).key);
+  EXPECT_EQ(identity(without, first).fingerprint, identity(without, first).fingerprint);
+}
+
+// A key that the endpoint chose is judged like the provider's: if it is not signed, another body is another request.
+TEST(Events, CompareTheBodyUnderAnUnsignedKeyOfTheEndpoint) {
+  const Provider rules = provider("id = '{json:/id}'");
+  const policy::Expression own = policy::expression("{header:Own}");
+  const policy::Expression covered = policy::expression("{json:/other}");
+  const auto fingerprint_of = [&](std::string_view body, const policy::Expression& key) {
+    Sent request{.fields = {{"Own", "a"}}, .body = std::string(body)};
+    return std::get<policy::Identity>(
+               identify_event(rules, {.space = "webhook:/h", .key_from = &key}, {.scheme = 0}, request.view()))
+        .fingerprint;
+  };
+  EXPECT_NE(fingerprint_of(R"({"id":1})", own), fingerprint_of(R"({"id":2})", own));
+  EXPECT_EQ(fingerprint_of(R"({"id":1,"other":3})", covered), fingerprint_of(R"({"id":2,"other":3})", covered));
+}
+
+// An event is named by the scheme that verified it; the headers of another scheme say nothing.
+TEST(Events, AreNamedByTheSchemeThatVerifiedThem) {
+  const Provider rules = builtin("svix");
+  Sent request{.fields = {{"svix-id", "forged"}, {"webhook-id", "signed"}}, .body = "{}"};
+  const auto name_by = [&](std::size_t scheme) {
+    return std::get<policy::Identity>(
+               identify_event(rules, {.space = "webhook:/h", .key_from = nullptr}, {.scheme = scheme}, request.view()))
+        .key_text;
+  };
+  EXPECT_EQ(name_by(0), "forged");
+  EXPECT_EQ(name_by(1), "signed");
 }
 
 // What changes from attempt to attempt can be left out of the comparison.
 TEST(Events, LeaveOutWhatDiffersBetweenAttempts) {
-  const Provider rules = provider("id = '{json:/id}'\nignore = ['/attempt']");
+  const Provider rules = provider("id = '{json:/id}'\nignore = ['/attempt']", "{header:Nonce}");
   const Sent first{.body = R"({"id":1,"attempt":1,"amount":5})"};
   const Sent second{.body = R"({"id":1,"attempt":2,"amount":5})"};
   const Sent other{.body = R"({"id":1,"attempt":2,"amount":6})"};
-  const auto fingerprint_of = [&](const Sent& sent) {
-    return identity(rules, sent, IdIs::unauthenticated).fingerprint;
-  };
+  const auto fingerprint_of = [&](const Sent& sent) { return identity(rules, sent).fingerprint; };
   EXPECT_EQ(fingerprint_of(first), fingerprint_of(second));
   EXPECT_NE(fingerprint_of(first), fingerprint_of(other));
 }
@@ -127,7 +151,7 @@ TEST(Events, AreKeptApartByPathAndWebhook) {
   EXPECT_NE(identity(rules, one).key, identity(rules, other).key);
   EXPECT_EQ(identity(rules, one).key, identity(rules, Sent{.target = "/h/a", .body = R"({"id":"1"})"}).key);
   const policy::Identified elsewhere =
-      identify_event(rules, {.space = "webhook:/i", .key_from = nullptr}, true, one.view());
+      identify_event(rules, {.space = "webhook:/i", .key_from = nullptr}, {.scheme = 0}, one.view());
   EXPECT_NE(std::get<policy::Identity>(elsewhere).key, identity(rules, one).key);
 }
 
@@ -138,7 +162,7 @@ TEST(Events, WithoutAnIdAreNotDeduplicated) {
   EXPECT_TRUE(std::holds_alternative<policy::Keyless>(identified(rules, request)));
   const policy::Expression own = policy::expression("{json:/item}");
   const policy::Identified keyed =
-      identify_event(rules, {.space = "webhook:/h", .key_from = &own}, true, request.view());
+      identify_event(rules, {.space = "webhook:/h", .key_from = &own}, {.scheme = 0}, request.view());
   EXPECT_EQ(std::get<policy::Identity>(keyed).key_text, "1");
 }
 

@@ -266,7 +266,7 @@ TEST(FetchedKeys, ComeWithEventsThatHaveKeys) {
   const auto key_of = [](std::string_view provider, std::string_view body) {
     Sent request{.body = std::string(body)};
     const policy::Identified found =
-        identify_event(builtin(provider), {.space = "webhook:/h", .key_from = nullptr}, false, request.view());
+        identify_event(builtin(provider), {.space = "webhook:/h", .key_from = nullptr}, {.scheme = 0}, request.view());
     return std::holds_alternative<policy::Identity>(found);
   };
   EXPECT_TRUE(key_of("paypal", R"({"id":"WH-1"})"));

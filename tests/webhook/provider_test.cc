@@ -54,7 +54,7 @@ TEST(ProviderFiles, HoldWhatTheFileSays) {
   const auto loaded = parse_provider(
       "title = 'Acme'\nhorizon = '2d'\nttl = '3d'\nack = { status = 202, body = 'ok' }\n"
       "[[signature]]\nalgorithm = 'hmac-sha512'\nkey = 'hex'\nfrom = '{header:S}'\nseparator = ';'\nitem = 'v={}!'\n"
-      "encoding = 'base64url'\nsigns = '{timestamp}.{url}{form*}{body}'\nsigns_id = true\ntimestamp = '{item:t=}'\n"
+      "encoding = 'base64url'\nsigns = '{timestamp}.{url}{form*}{body}'\nid = '{json:/own}'\ntimestamp = '{item:t=}'\n"
       "timestamp_form = 'ms'\ntolerance = '10s'\n"
       "[event]\nid = ['{header:Id}', '{sha256:body}']\ntype = '{json:/t}'\nobject = '{json:/o}'\norder = '{json:/n}'\n"
       "order_form = 'text'\nitems = '/a/b'\nignore = ['/x']\n"
@@ -76,7 +76,7 @@ TEST(ProviderFiles, HoldWhatTheFileSays) {
   EXPECT_EQ(scheme.prefix, "v=");
   EXPECT_EQ(scheme.suffix, "!");
   EXPECT_EQ(scheme.encoding, Encoding::base64url);
-  EXPECT_TRUE(scheme.signs_id);
+  EXPECT_EQ(scheme.id.at(0).text, "{json:/own}");
   EXPECT_EQ(scheme.timestamp_form, MomentForm::millis);
   EXPECT_EQ(scheme.tolerance, Millis{10'000});
   EXPECT_EQ(provider.event.id.size(), 2U);
@@ -146,7 +146,9 @@ TEST(ProviderFiles, NameMistakesInEvents) {
       {"id = '{header:Id?}'",
        {at + "5:6: error: id names no part that must be present, so all events would count as one"}},
       {"id = '{sha256:json}'",
-       {at + "5:15: error: id: only the body is hashed: {sha256:body} (did you mean \"{sha256:body}\"?)"}},
+       {at +
+        "5:15: error: id: only the body and what is signed are hashed: {sha256:body}, {sha256:signed} (did you mean "
+        "\"{sha256:body}\"?)"}},
       {"id = '{json:/a}'\nitems = 'a'", {at + "6:9: error: items: \"a\" is not a JSON pointer (RFC 6901)"}},
       {"id = '{json:/a}'\norder = '{json:/b}'",
        {at + "6:9: error: order needs `object`: events are in order per object"}},
@@ -154,6 +156,70 @@ TEST(ProviderFiles, NameMistakesInEvents) {
        {at + "6:12: error: ignore: \"b\" is not a JSON pointer (RFC 6901) to a member"}},
   };
   for (const Case& each : cases) EXPECT_EQ(errors(event(each.text)), each.issues) << each.text;
+}
+
+// What a file claims beyond what its signatures cover is refused, wherever the parts come from.
+TEST(ProviderFiles, ClaimNoMoreThanIsSigned) {
+  const std::string at = "acme.toml:";
+  const std::string scheme = "[[signature]]\nfrom = '{header:S}'\nsigns_id = true\n";
+  const auto refused = [&](std::string_view part) {
+    return Lines{at + "3:12: error: signs_id: " + std::string(part) +
+                 " names the event, but the signature does not cover it"};
+  };
+  const std::vector<Case> cases{
+      {"signs = '{body}'\n[event]\nid = '{json:/id}'", {}},
+      {"signs = '{header:Id}.{body}'\n[event]\nid = '{header:id}'", {}},
+      {"signs = '{body}'\n[event]\nid = '{header:Id}'", refused("{header:Id}")},
+      {"signs = '{body}'\n[event]\nid = ['{header:Id}', '{json:/id}']", refused("{header:Id}")},
+      {"signs = '{body}'\nid = '{json:/id}'\n[event]\nid = '{header:Id}'", {}},
+      {"signs = '{body}'\nid = '{header:Id}'\n[event]\nid = '{json:/id}'", refused("{header:Id}")},
+      {"signs = '{body}'\n[event]\nid = '{form:id}'", refused("{form:id}")},
+      {"signs = '{body}'\n[event]\nid = '{query:id}'", refused("{query:id}")},
+      {"signs = '{header:Id}{body}'\n[event]\nid = '{header:Id}'", refused("{header:Id}")},
+      {"signs = '{header:Id?}.{body}'\n[event]\nid = '{header:Id}'", refused("{header:Id}")},
+      {"signs = '{json:/a}:{json:/b}'\n[event]\nid = '{json:/a}'", refused("{json:/a}")},
+      {"signs = '{json:/a}:{json:/b}'\n[event]\nid = '{sha256:signed}'", {}},
+      {"signs = '{url}{body}'\n[event]\nid = '{sha256:body}'", refused("{sha256:body}")},
+      {"signs = '{url}{form*}'\n[event]\nid = '{form:a}'", refused("{form:a}")},
+      {"signs = '{url}'\nbody_hash = '{query:h}'\n[event]\nid = '{json:/id}'", {}},
+      {"signs = '{url}'\nbody_hash = '{query:h?}'\n[event]\nid = '{json:/id}'", refused("{json:/id}")},
+      {"signs = '{url}'\nbody_hash = '{header:H}'\n[event]\nid = '{json:/id}'", refused("{json:/id}")},
+      {"algorithm = 'token'\n[event]\nid = '{json:/id}'", refused("{json:/id}")},
+  };
+  for (const Case& each : cases) EXPECT_EQ(errors(scheme + each.text + "\n"), each.issues) << each.text;
+  EXPECT_EQ(
+      issues("[[signature]]\nfrom = '{header:S}'\nsigns = '{body}'\nsigns_id = false\n[event]\nid = '{json:/a}'\n",
+             reading::Severity::warning),
+      (Lines{at + "4:12: warning: signs_id is false, but the signature covers what names the event; leave it out"}));
+}
+
+// An order that a stranger could write is none; a token vouches for its sender, who may say anything.
+TEST(ProviderFiles, OrderEventsByWhatIsSigned) {
+  const std::string at = "acme.toml:";
+  const auto file = [](std::string_view signature, std::string_view object, std::string_view order) {
+    return "[[signature]]\nfrom = '{header:S}'\n" + std::string(signature) +
+           "\n[event]\nid = '{json:/id}'\nobject = '" + std::string(object) + "'\norder = '" + std::string(order) +
+           "'\n";
+  };
+  EXPECT_EQ(errors(file("signs = '{body}'", "{json:/o}", "{json:/n}")), Lines{});
+  EXPECT_EQ(
+      errors(file("signs = '{body}'", "{json:/o}", "{header:N}")),
+      (Lines{at + "7:9: error: order: the signature does not cover {header:N}, so a stranger could reorder events"}));
+  EXPECT_EQ(
+      errors(file("signs = '{body}'", "{header:O}", "{json:/n}")),
+      (Lines{at + "6:10: error: object: the signature does not cover {header:O}, so a stranger could reorder events"}));
+  EXPECT_EQ(errors(file("algorithm = 'token'", "{header:O}", "{header:N}")), Lines{});
+}
+
+// The hash of what is signed names an event only if something is signed, and only this event.
+TEST(ProviderFiles, HashOnlyWhatIsSigned) {
+  const std::string at = "acme.toml:";
+  EXPECT_EQ(
+      errors("[[signature]]\nfrom = '{header:S}'\nalgorithm = 'token'\n[event]\nid = '{sha256:signed}'\n"),
+      (Lines{at + "1:1: error: {sha256:signed} names the event, but this scheme signs no text that could be hashed"}));
+  EXPECT_EQ(
+      errors("[[signature]]\nfrom = '{header:S}'\nsigns = '{body}'\n[event]\nid = '{sha256:signed}'\nitems = ''\n"),
+      (Lines{at + "1:1: error: {sha256:signed} is the same for all events of a batch, unless per_item is set"}));
 }
 
 // The keys of a handshake, one by one.

@@ -12,6 +12,7 @@
 #include "policy/form.h"
 #include "webhook/deliveries.h"
 #include "webhook/provider_table.h"
+#include "webhook/test_keys.h"
 
 namespace semel::webhook {
 namespace {
@@ -21,11 +22,6 @@ using test::lock_of;
 using test::Recorded;
 using test::recorded_deliveries;
 using test::Sent;
-
-constexpr std::string_view ed25519_key =
-    "-----BEGIN PRIVATE KEY-----\n"
-    "MC4CAQAwBQYDK2VwBCIEIN4/P+rC7MSPxNEh+ZrbPgw3OEM2ZpQqW1gYp1ML0nSu\n"
-    "-----END PRIVATE KEY-----\n";
 
 bool has_public_key(const Provider& provider) {
   const Algorithm algorithm = provider.schemes.front().algorithm;
@@ -82,7 +78,7 @@ TEST(Sign, SignsWithAPrivateKey) {
   for (const Recorded& each : recorded_deliveries()) {
     if (each.title != "discord") continue;
     SignOrder order = order_of(each);
-    order.secret = ed25519_key;
+    order.secret = test::ed25519_key;
     const Result<SignedDelivery> delivery = sign_delivery(builtin("discord"), order);
     ASSERT_TRUE(delivery) << delivery.error().detail;
     EXPECT_EQ(delivery->fields.back().value, each.signature);

@@ -1,4 +1,4 @@
-// A key pair made for the tests, its certificate, and a signature of an SNS notification made with openssl (SHA-1).
+// Key pairs made for the tests, a certificate, and a signature of an SNS notification made with openssl (SHA-1).
 #pragma once
 
 #include <string_view>
@@ -68,5 +68,24 @@ inline constexpr std::string_view sns_sha1_signature =
     "K8cwrVh1S8HQaiznYZCQFpRO2wMU5kWYdIMgGFy/MJ6H0K79x/dhAZTk7akVguQomuwV29A1Q2KsGpL7SkC2UOYpDGquyIDHPZWW"
     "keIvbwPY5OPpsQzt8dyWsiREbKxUyfIEMELMVlv6Rk/ISEfnHhgUDY/mE4PEW04DDrqeRCMtV7ZunEr3nZJV94vJyrWPoPfCAJy4"
     "x7sTdoFTL0UnQweKvuVhDntdZTvtyM69eLyNGD2cBw==";
+
+// On P-256: the private key, and the public one as SendGrid shows it.
+inline constexpr std::string_view p256_key =
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgNd8uyX4N+GMOkoQ8\n"
+    "ulNmu53fRDnezKccwyqbMX16Sp2hRANCAARJp479gFoKybAUmHQtDoCrnHTVkCw7\n"
+    "za63J/HFfgRCSfumuh6SOx7awIjp4N+Fpj16wJypXTXyp3OsaHPBP1Ak\n"
+    "-----END PRIVATE KEY-----\n";
+inline constexpr std::string_view p256_public_key =
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAESaeO/YBaCsmwFJh0LQ6Aq5x01ZAsO82utyfxxX4EQkn7proekjse2sCI6eDfhaY9"
+    "esCcqV018qdzrGhzwT9QJA==";
+
+// The key pair of the recorded delivery of Discord.
+inline constexpr std::string_view ed25519_key =
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MC4CAQAwBQYDK2VwBCIEIN4/P+rC7MSPxNEh+ZrbPgw3OEM2ZpQqW1gYp1ML0nSu\n"
+    "-----END PRIVATE KEY-----\n";
+inline constexpr std::string_view ed25519_public_key =
+    "a99b7eb4b3b326a6e3bb275d57bde912c27c1e617b368380e7a96a109d8117aa";
 
 }  // namespace semel::test

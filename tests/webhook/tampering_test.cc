@@ -1,0 +1,188 @@
+// The property behind all provider files: whatever a stranger does to a delivery that he captured, it is refused, or it
+// is the same event. What the files cannot promise, they say, and no more than that happens.
+#include "webhook/tampering.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/ascii.h"
+#include "core/encoding.h"
+#include "webhook/captured.h"
+#include "webhook/coverage.h"
+#include "webhook/deliveries.h"
+#include "webhook/event.h"
+#include "webhook/event_batch.h"
+#include "webhook/fetched_keys.h"
+#include "webhook/handshake.h"
+
+namespace semel::webhook {
+namespace {
+
+using test::Captured;
+using test::Sent;
+using test::Tampered;
+
+// What becomes of a delivery, as the gateway would do it.
+struct Outcome {
+  std::string refused{};            // why; empty if it is taken
+  std::vector<std::string> keys{};  // of its events; none if they are not told apart
+  std::string places{};             // of its events in the order of their objects
+  std::size_t scheme = 0;           // that it was verified by
+};
+
+std::string place_of(const policy::Identity& event) {
+  if (event.order == nullptr) return "-";
+  return core::to_hex(event.order->object.id) + "@" + core::to_hex(event.order->stamp);
+}
+
+Outcome outcome_of(const Captured& captured, Sent request) {
+  const Provider& provider = captured.provider;
+  const Lock lock = test::lock_of(provider, {captured.secret});
+  const Documents shelf = [&](const std::string& name) -> std::optional<std::string_view> {
+    const auto found = captured.documents.find(name);
+    return found == captured.documents.end() ? std::nullopt : std::optional<std::string_view>(found->second);
+  };
+  const policy::RequestView view = request.view();
+  const Judged judged = judge_delivery(provider, lock, view, captured.now, shelf);
+  const auto* authentic = std::get_if<Authentic>(&judged);
+  if (authentic == nullptr) return {.refused = "not authentic"};
+  const auto hello = answer_handshake(provider, lock, reading::Secret("verify"), view, Stage::after_signature);
+  if (hello) return {.refused = "a handshake"};
+  const EventPlace place{.space = "webhook:/hook", .key_from = nullptr, .ordered = provider.event.order.has_value()};
+  Outcome outcome{.refused = {}, .keys = {}, .places = {}, .scheme = authentic->scheme};
+  const auto add = [&](const policy::Identity& event) {
+    outcome.keys.push_back(core::to_hex(event.key.id));
+    outcome.places += place_of(event) + " ";
+  };
+  const Split split = split_batch(provider, place, *authentic, view);
+  if (const auto* refusal = std::get_if<policy::Refusal>(&split)) return {.refused = refusal->detail};
+  if (const auto* batch = std::get_if<EventBatch>(&split)) {
+    std::ranges::for_each(batch->identities, add);
+    return outcome;
+  }
+  const policy::Identified identified = identify_event(provider, place, proof_of(*authentic), view);
+  if (const auto* refusal = std::get_if<policy::Refusal>(&identified)) return {.refused = refusal->detail};
+  if (const auto* identity = std::get_if<policy::Identity>(&identified)) add(*identity);
+  return outcome;
+}
+
+// What docs/providers.md says about this scheme: these parts are believed although nobody signed them. The table there
+// is made from the same functions.
+std::set<std::string> believed(const Provider& provider, const SignatureScheme& scheme) {
+  std::vector<policy::Part> parts = unsigned_id_parts(provider, scheme);
+  if (vouches_for_sender_only(provider, scheme)) {
+    for (const auto& more : {provider.event.object, provider.event.order}) {
+      if (more) parts.insert(parts.end(), more->parts.begin(), more->parts.end());
+    }
+  }
+  std::set<std::string> names;
+  for (const policy::Part& part : parts) {
+    if (part.kind == policy::PartKind::header) names.insert(core::to_lower(part.text));
+    if (part.kind == policy::PartKind::query) names.insert("{query}");
+    if (part.kind == policy::PartKind::json || part.kind == policy::PartKind::sha256) names.insert("{body}");
+  }
+  return names;
+}
+
+// A delivery, and another of its kind.
+struct Pair {
+  Captured captured;
+  Captured other;
+  Outcome genuine;
+  Outcome others;
+};
+
+bool is_same(const Outcome& one, const Outcome& other) {
+  return one.keys == other.keys && one.places == other.places;
+}
+
+// Whether a body is the other delivery's, and not this one's, perhaps with something else in or around it.
+bool has_body_of(const Captured& other, const std::string& body) {
+  const auto mark = other.values.find("/unsigned");
+  const std::string_view of_other = mark == other.values.end() ? other.request.body : mark->second;
+  return body.find(of_other.substr(mark == other.values.end() ? 0 : 4)) != std::string::npos;
+}
+
+bool is_promised(const Pair& pair, const Tampered& tampered) {
+  const auto& [captured, other, genuine, others] = pair;
+  const Outcome outcome = outcome_of(captured, tampered.request);
+  if (!outcome.refused.empty() || is_same(outcome, genuine)) return true;
+  const std::set<std::string> named = believed(captured.provider, captured.provider.schemes[outcome.scheme]);
+  // With the body of the other delivery it may be the other event. The id of the other one on this body is no such
+  // thing.
+  if (has_body_of(other, tampered.request.body)) {
+    return is_same(outcome, others) || !named.empty();
+  }
+  return std::ranges::any_of(tampered.touched, [&](const std::string& name) { return named.contains(name); });
+}
+
+// Deliveries that are taken as they are, each with another of its kind.
+std::vector<Pair> pairs() {
+  std::vector<Pair> all;
+  const std::vector<Captured> first = test::captured_deliveries(1);
+  const std::vector<Captured> second = test::captured_deliveries(2);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    Outcome genuine = outcome_of(first[i], first[i].request);
+    Outcome other = outcome_of(second.at(i), second[i].request);
+    if (genuine.refused.empty()) all.push_back({first[i], second[i], std::move(genuine), std::move(other)});
+  }
+  return all;
+}
+
+// Every file has deliveries here that are taken, by each of its schemes; and two events are two events.
+TEST(Tampering, StartsFromDeliveriesThatAreTaken) {
+  std::set<std::string> taken;
+  for (const Pair& pair : pairs()) {
+    taken.insert(pair.captured.provider.name + std::to_string(pair.genuine.scheme));
+    EXPECT_EQ(pair.others.refused, "") << pair.captured.title;
+    if (!pair.genuine.keys.empty()) EXPECT_NE(pair.genuine.keys, pair.others.keys) << pair.captured.title;
+  }
+  for (const ProviderFile& file : builtin_providers()) {
+    const Provider provider = test::builtin(file.name);
+    for (std::size_t i = 0; i < provider.schemes.size(); ++i) {
+      if (provider.schemes[i].algorithm == Algorithm::plaid) continue;  // its deliveries have no key
+      EXPECT_TRUE(taken.contains(provider.name + std::to_string(i))) << provider.name << " " << i;
+    }
+  }
+}
+
+// One act of a stranger.
+TEST(Tampering, MakesNoNewEvent) {
+  std::size_t tried = 0;
+  for (const Pair& pair : pairs()) {
+    for (const Tampered& each : test::tampered(pair.captured, pair.other)) {
+      ++tried;
+      EXPECT_TRUE(is_promised(pair, each)) << pair.captured.title << ": " << each.what;
+    }
+  }
+  EXPECT_GE(tried, 5'000U);
+}
+
+// Two acts, of which the first renames or moves things: what each of them does alone may be harmless.
+TEST(Tampering, MakesNoNewEventInTwoSteps) {
+  for (const Pair& pair : pairs()) {
+    for (const Tampered& first : test::tampered(pair.captured, pair.other)) {
+      const bool moves = first.what.find("renamed") != std::string::npos || first.touched.contains("{body}") ||
+                         first.what.starts_with("without");
+      if (!moves) continue;
+      Captured moved = pair.captured;
+      moved.request = first.request;
+      std::size_t failed = 0;
+      for (Tampered& second : test::tampered(moved, pair.other)) {
+        second.touched.insert(first.touched.begin(), first.touched.end());
+        if (!is_promised(pair, second) && ++failed == 1) {
+          ADD_FAILURE() << pair.captured.title << ": " << first.what << ", then " << second.what;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace semel::webhook
