@@ -71,6 +71,9 @@ struct Record {
   // Set only in the record of an object. Of its other members, only the key and the times of claim and expiry have a
   // meaning.
   std::shared_ptr<const Progress> progress = nullptr;
+  // An earlier attempt under this key ended unknown, and may have taken effect. Until the key expires it belongs to the
+  // request that it was claimed for, and a release makes it unknown again.
+  bool doubted = false;
 
   friend bool operator==(const Record& a, const Record& b);
 };
@@ -114,6 +117,7 @@ struct Granted {
 struct Held {
   Record record;
   Millis lease_left{0};  // of a running record: more than zero
+  Millis left{0};        // until the record expires, by the store's own clock
 };
 
 // The key is free, but a newer event of the same object has completed, so this one no longer matters. Nothing was
@@ -148,7 +152,8 @@ class Store {
   // Code::fenced: the claim is over, and this call changed nothing.
   virtual Async<void> complete(Key key, Fence fence, SharedResponse response) = 0;
 
-  // Frees the key: the action had no effect and may run again. Repeating a call that succeeded succeeds.
+  // Frees the key: the action had no effect and may run again. Repeating a call that succeeded succeeds. If the claim
+  // had replaced one of unknown outcome, that one's outcome is as unknown as before, and so is the key.
   // Code::fenced: as above; an unknown outcome is never released.
   virtual Async<void> release(Key key, Fence fence) = 0;
 

@@ -37,6 +37,7 @@ constexpr std::uint8_t flag_response = 1;   // a response follows
 constexpr std::uint8_t flag_tombstone = 2;  // its body was not kept
 constexpr std::uint8_t flag_zstd = 4;       // its body is compressed
 constexpr std::uint8_t flag_object = 8;     // the progress of an object follows
+constexpr std::uint8_t flag_doubted = 16;   // an earlier attempt ended unknown
 constexpr std::size_t state_at = 4;
 constexpr std::size_t expires_at_at = 40;
 constexpr std::size_t checksum_bytes = 8;
@@ -213,8 +214,10 @@ std::string encode(const Record& record) {
         "a record has a response just when it is done");
   check((record.state == Record::State::object) == (record.progress != nullptr),
         "only the record of an object has progress");
+  check(record.state != Record::State::object || !record.doubted, "an object is not attempted");
   std::optional<std::string> packed;
   std::uint8_t flags = flags_of(record.state);
+  if (record.doubted) flags |= flag_doubted;
   if (record.response != nullptr) {
     packed = squeezed(record.response->body);
     if (!record.response->body_kept) flags |= flag_tombstone;
@@ -270,10 +273,12 @@ Result<Record> decode(std::string_view bytes, const Digest& id) {
   if (!known(record.state)) return corrupt("its state is not known");
   const bool has_response = (flags & flag_response) != 0;
   const int of_response = has_response ? flag_tombstone | flag_zstd : 0;
-  if (reserved != 0 || (flags & ~of_response) != flags_of(record.state)) {
+  const int of_attempts = record.state == Record::State::object ? 0 : flag_doubted;
+  if (reserved != 0 || (flags & ~of_response & ~of_attempts) != flags_of(record.state)) {
     return corrupt("its flags do not fit its state");
   }
   if (record.key.id != id) return corrupt("it belongs to another key");
+  record.doubted = (flags & flag_doubted) != 0;
   if (has_response) {
     Result<SharedResponse> response = read_response(reader, flags);
     if (!response) return std::unexpected(response.error());

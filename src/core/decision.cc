@@ -65,7 +65,8 @@ Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy
   if (record.fingerprint != fingerprint) return reject(ProblemType::key_reused);
   switch (record.state) {
     case Record::State::done:
-      return Replay{.response = record.response, .fence = record.fence, .expires_at = record.expires_at};
+      return Replay{
+          .response = record.response, .fence = record.fence, .expires_at = record.expires_at, .left = held.left};
     case Record::State::running:
       if (policy.in_flight == Policy::InFlight::wait) return Wait{.lease_left = held.lease_left};
       return reject(ProblemType::in_flight, advice(held));

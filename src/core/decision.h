@@ -36,6 +36,7 @@ struct Replay {
   SharedResponse response;
   Fence fence;
   Time expires_at;
+  Millis left;  // until then, by the store's clock
 };
 struct Wait {
   Millis lease_left;                           // no point in waiting longer for this holder

@@ -9,7 +9,7 @@ bool operator==(const Record& a, const Record& b) {
       (a.progress == nullptr) == (b.progress == nullptr) && (a.progress == nullptr || *a.progress == *b.progress);
   return same_response && same_progress && a.key == b.key && a.key.scope == b.key.scope && a.key.space == b.key.space &&
          a.state == b.state && a.fence == b.fence && a.fingerprint == b.fingerprint && a.claimed_at == b.claimed_at &&
-         a.lease_until == b.lease_until && a.expires_at == b.expires_at;
+         a.lease_until == b.lease_until && a.expires_at == b.expires_at && a.doubted == b.doubted;
 }
 
 }  // namespace semel

@@ -49,7 +49,14 @@ bool may_take_over(const Record& stored, const Fingerprint& fingerprint, const T
          (!terms.only_over || *terms.only_over == stored.fence);
 }
 
+// A key whose first request may have taken effect stays that request's, even if a later attempt of it had no effect
+// (G4).
+bool kept_for_another(const Record& stored, const Fingerprint& fingerprint) {
+  return stored.doubted && stored.fingerprint != fingerprint;
+}
+
 Record granted(const Record* free, const Key& key, const Fingerprint& fingerprint, const Terms& terms, Time now) {
+  const bool doubted = free != nullptr && (free->doubted || free->state != Record::State::released);
   return Record{.key = key,
                 .state = Record::State::running,
                 .fence = {.number = free == nullptr ? 1 : free->fence.number + 1, .owner = terms.owner},
@@ -57,7 +64,8 @@ Record granted(const Record* free, const Key& key, const Fingerprint& fingerprin
                 .claimed_at = now,
                 .lease_until = now + terms.lease,
                 .expires_at = now + terms.ttl,
-                .response = nullptr};
+                .response = nullptr,
+                .doubted = doubted};
 }
 
 }  // namespace
@@ -72,8 +80,9 @@ ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fi
         "a record is judged under its own key");
   if (stored != nullptr && expired(*stored, now)) stored = nullptr;
 
+  const bool released = stored != nullptr && stored->state == Record::State::released;
   const bool open_outcome = stored != nullptr && (stored->state == Record::State::unknown || lapsed(*stored, now));
-  const bool free = stored == nullptr || stored->state == Record::State::released ||
+  const bool free = stored == nullptr || (released && !kept_for_another(*stored, fingerprint)) ||
                     (open_outcome && may_take_over(*stored, fingerprint, terms));
   if (free) {
     Record record = granted(stored, key, fingerprint, terms, now);
@@ -84,8 +93,8 @@ ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fi
   if (stored->state == Record::State::running && !open_outcome && stored->fence.owner == terms.owner) {
     return {.answer = Granted{.fence = stored->fence, .expires_at = stored->expires_at}, .store = std::nullopt};
   }
-  Held held{.record = *stored, .lease_left = Millis{0}};
-  if (open_outcome) {
+  Held held{.record = *stored, .lease_left = Millis{0}, .left = std::max(stored->expires_at - now, Millis{0})};
+  if (open_outcome || released) {
     held.record.state = Record::State::unknown;
   } else if (stored->state == Record::State::running) {
     held.lease_left = stored->lease_until - now;
@@ -148,10 +157,12 @@ HolderStep step_complete(const Record* stored, Fence fence, SharedResponse respo
 }
 
 HolderStep step_release(const Record* stored, Fence fence, Time now) {
-  if (ended_as(Record::State::released, stored, fence, now)) return std::nullopt;
+  const bool doubted = stored != nullptr && stored->doubted;
+  const Record::State end = doubted ? Record::State::unknown : Record::State::released;
+  if (ended_as(end, stored, fence, now)) return std::nullopt;
   if (!running(stored, fence, now)) return fenced(stored, fence, now);
   Record next = *stored;
-  next.state = Record::State::released;
+  next.state = end;
   return next;
 }
 
@@ -161,6 +172,7 @@ std::optional<Record> step_reopen(const Record* stored, Time now) {
       stored->state == Record::State::done || stored->state == Record::State::unknown || lapsed(*stored, now);
   if (!ended) return std::nullopt;
   Record next = *stored;
+  next.doubted = stored->doubted || stored->state != Record::State::done;
   next.state = Record::State::released;
   next.response = nullptr;
   return next;

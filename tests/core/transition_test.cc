@@ -93,7 +93,8 @@ TEST_P(ClaimTable, AnswersAsTheTableSays) {
                        .claimed_at = now,
                        .lease_until = now + asked.lease,
                        .expires_at = now + asked.ttl,
-                       .response = nullptr};
+                       .response = nullptr,
+                       .doubted = row.stored == Stored::lapsed || row.stored == Stored::unknown};
     EXPECT_EQ(step.store, fresh);
     return;
   }
@@ -130,6 +131,42 @@ TEST(ClaimByAnotherRequest, TakesOverNothing) {
         core::step_claim(&stored, stored.key, fingerprint_of(5), terms(Terms::Lapsed::taken_over), now);
     EXPECT_TRUE(std::holds_alternative<Granted>(step.answer)) << name(kind);
   }
+}
+
+// What was once unknown stays so when an attempt that took it over is released: its first request may have taken
+// effect.
+TEST(Doubted, IsUnknownAgainWhenItIsReleased) {
+  Record stored = *record_of(Stored::running);
+  stored.doubted = true;
+  const core::HolderStep released = core::step_release(&stored, held_fence, now);
+  ASSERT_TRUE(released && released->has_value());
+  const Record& again = **released;
+  EXPECT_EQ(again.state, Record::State::unknown);
+  EXPECT_TRUE(again.doubted);
+  const core::HolderStep repeated = core::step_release(&again, held_fence, now);
+  ASSERT_TRUE(repeated.has_value());
+  EXPECT_FALSE(repeated->has_value());
+}
+
+// Even an operator's word frees it for its own request only, and the next attempt is as doubted as the one before.
+TEST(Doubted, StaysItsRequestsWhenItIsReopened) {
+  for (const Stored kind : {Stored::lapsed, Stored::unknown}) {
+    const Record stored = *record_of(kind);
+    const std::optional<Record> free = core::step_reopen(&stored, now);
+    ASSERT_TRUE(free.has_value()) << name(kind);
+    EXPECT_EQ(free->state, Record::State::released);
+    const core::ClaimStep other =
+        core::step_claim(&*free, stored.key, fingerprint_of(5), terms(Terms::Lapsed::taken_over), now);
+    ASSERT_TRUE(std::holds_alternative<Held>(other.answer)) << name(kind);
+    EXPECT_EQ(std::get<Held>(other.answer).record.state, Record::State::unknown);
+    EXPECT_FALSE(other.store.has_value());
+    const core::ClaimStep own =
+        core::step_claim(&*free, stored.key, stored.fingerprint, terms(Terms::Lapsed::stands), now);
+    ASSERT_TRUE(own.store.has_value()) << name(kind);
+    EXPECT_TRUE(own.store->doubted);
+  }
+  const Record done = *record_of(Stored::done);
+  EXPECT_FALSE(core::step_reopen(&done, now)->doubted);
 }
 
 // A claim made after a probe takes over the attempt that was probed and no other (a later one was not asked about).

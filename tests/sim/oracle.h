@@ -107,7 +107,8 @@ class Oracle {
  private:
   struct Life {
     std::vector<Fence> fences;
-    Fingerprint fingerprint;  // of the last claim
+    Fingerprint fingerprint;             // of the last claim
+    std::optional<Fingerprint> doubted;  // of the request whose outcome was once unknown
     SharedResponse done;
     std::vector<std::shared_ptr<Attempt>> attempts;
   };

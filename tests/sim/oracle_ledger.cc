@@ -34,9 +34,15 @@ Record claim_of(const Deed& deed, const Key& key) {
           .response = nullptr};
 }
 
-Record::State end_of(Deed::Kind kind) {
+// A release says nothing about an earlier attempt whose outcome is unknown.
+Record::State end_of(Deed::Kind kind, bool doubted) {
   if (kind == Deed::Kind::complete) return Record::State::done;
-  return kind == Deed::Kind::unknown ? Record::State::unknown : Record::State::released;
+  return kind == Deed::Kind::unknown || doubted ? Record::State::unknown : Record::State::released;
+}
+
+// Whether a claim that replaces this record does so over an outcome that nobody knows.
+bool in_doubt(const Record& before) {
+  return before.doubted || before.state == Record::State::unknown || before.state == Record::State::running;
 }
 
 }  // namespace
@@ -94,7 +100,7 @@ void Oracle::judged(const Deeds& deeds) {
     } else if (own && deed.kind == Deed::Kind::renew) {
       found->second.lease_until = deed.at + deed.lease;
     } else if (own && deed.kind != Deed::Kind::claim) {
-      found->second.state = end_of(deed.kind);
+      found->second.state = end_of(deed.kind, found->second.doubted);
     }
   }
 }
@@ -139,10 +145,12 @@ void Oracle::walk(int key, std::optional<Record>& record, const Deed& deed) {
   if (deed.kind == Deed::Kind::claim) {
     if (own && live(*record, deed.at) && deed.terms.owner == deed.fence.owner) return;  // asked again, told again
     claimed(key, record ? &*record : nullptr, deed);
+    const bool doubted = record && in_doubt(*record);
     record = claim_of(deed, world_.plan(key).key);
+    record->doubted = doubted;
     return;
   }
-  if (own && deed.kind != Deed::Kind::renew && record->state == end_of(deed.kind)) return;  // repeated
+  if (own && deed.kind != Deed::Kind::renew && record->state == end_of(deed.kind, record->doubted)) return;  // repeated
   expect(own && live(*record, deed.at), key,
          "G6: a claim is changed only by its holder, only while its lease is alive, and never after its end");
   if (!own) return;
@@ -150,7 +158,7 @@ void Oracle::walk(int key, std::optional<Record>& record, const Deed& deed) {
     record->lease_until = deed.at + deed.lease;
     return;
   }
-  record->state = end_of(deed.kind);
+  record->state = end_of(deed.kind, record->doubted);
   record->response = deed.response;
   if (record->state == Record::State::done && !keeper(key).lives.empty()) keeper(key).lives.back().done = deed.response;
 }
@@ -161,7 +169,8 @@ void Oracle::claimed(int key, const Record* before, const Deed& claim) {
   expect(claim.fence.owner == claim.terms.owner, key, "a fence carries its owner");
   if (before == nullptr || kept.lives.empty()) {
     expect(claim.fence.number == 1, key, "G6: a new life begins with fence 1");
-    kept.lives.push_back({.fences = {claim.fence}, .fingerprint = claim.fingerprint, .done = nullptr, .attempts = {}});
+    kept.lives.push_back(
+        {.fences = {claim.fence}, .fingerprint = claim.fingerprint, .doubted = {}, .done = nullptr, .attempts = {}});
     ++world_.stats.lives;
     return;
   }
@@ -174,7 +183,10 @@ void Oracle::claimed(int key, const Record* before, const Deed& claim) {
     expect(policy != Policy::OnUnknown::probe || claim.terms.only_over == before->fence, key,
            "G5: under probe only the attempt that was asked about is replaced");
     expect(claim.fingerprint == before->fingerprint, key, "G4: another request never replaces an unknown outcome");
+    kept.lives.back().doubted = before->fingerprint;
   }
+  const std::optional<Fingerprint>& doubted = kept.lives.back().doubted;
+  expect(!doubted || *doubted == claim.fingerprint, key, "G4: what was once unknown stays its request's");
   kept.lives.back().fences.push_back(claim.fence);
   kept.lives.back().fingerprint = claim.fingerprint;
 }
@@ -193,7 +205,8 @@ void Oracle::acknowledged(const Deed& deed) {
   } else if (deed.kind == Deed::Kind::complete) {
     expect(same(life->done, deed.response), key, "G2: a response is durable before it is acknowledged");
   } else {
-    expect(!stands || record->state == end_of(deed.kind), key, "G2: an end is durable before it is acknowledged");
+    expect(!stands || record->state == end_of(deed.kind, record->doubted), key,
+           "G2: an end is durable before it is acknowledged");
   }
 }
 

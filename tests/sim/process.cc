@@ -39,6 +39,7 @@ NodeClock::NodeClock(World& world) : world_(world), skew_(world.random.millis(Mi
 std::unique_ptr<Clock::Alarm> NodeClock::after(Executor executor, Millis delay, std::function<void()> ring) {
   auto bell = std::make_shared<Bell>(Bell{.executor = executor, .ring = std::move(ring)});
   if (out_) {
+    flown_ += delay;
     asio::post(executor, [bell] { bell->sound(); });
     return std::make_unique<BellAlarm>(std::move(bell), nullptr);
   }

@@ -24,10 +24,10 @@ class NodeClock : public Clock {
  public:
   explicit NodeClock(World& world);
 
-  [[nodiscard]] Time now() const override { return world_.now() + skew_; }
+  [[nodiscard]] Time now() const override { return world_.now() + skew_ + flown_; }
   [[nodiscard]] std::unique_ptr<Alarm> after(Executor executor, Millis delay, std::function<void()> ring) override;
 
-  // From now on every alarm rings as soon as it is set.
+  // From now on every alarm rings as soon as it is set, as if its time had passed.
   void run_out();
 
  private:
@@ -38,6 +38,7 @@ class NodeClock : public Clock {
   Millis skew_;
   std::vector<std::weak_ptr<Bell>> bells_;
   bool out_ = false;
+  Millis flown_{0};  // since it has run out
 };
 
 class Process {

@@ -170,6 +170,32 @@ TEST_P(StoreContract, AnotherRequestTakesOverNothing) {
   EXPECT_EQ(look(released).record.fingerprint, fingerprint_of(2));
 }
 
+// An outcome that was once unknown keeps its request until the key expires: an attempt that took it over and was
+// released says nothing about the first one.
+TEST_P(StoreContract, WhatWasOnceUnknownStaysItsRequests) {
+  const Key unknown = fresh_key();
+  ASSERT_EQ(said(complete(unknown, take(unknown).fence, nullptr)), "ok");
+  const Key lapsed = fresh_key();
+  Terms brief_terms = terms();
+  brief_terms.lease = brief();
+  take(lapsed, brief_terms);
+  outlast(brief());
+  for (const Key& key : {unknown, lapsed}) {
+    const Granted second = take(key, terms(Terms::Lapsed::taken_over));
+    ASSERT_EQ(said(release(key, second.fence)), "ok");
+    ASSERT_EQ(said(release(key, second.fence)), "ok");  // repeated
+    const Result<Claim> other = claim(key, terms(Terms::Lapsed::taken_over), fingerprint_of(2));
+    ASSERT_EQ(said(other), "ok");
+    ASSERT_TRUE(std::holds_alternative<Held>(*other));
+    EXPECT_EQ(std::get<Held>(*other).record.fingerprint, fingerprint_of(1));
+    EXPECT_EQ(look(key).record.state, Record::State::unknown);
+    const Granted third = take(key, terms(Terms::Lapsed::taken_over));
+    EXPECT_EQ(third.fence.number, 3U);
+    ASSERT_EQ(said(release(key, third.fence)), "ok");  // as doubtful as the second
+    EXPECT_EQ(look(key).record.state, Record::State::unknown);
+  }
+}
+
 // After a probe only the attempt that was probed may be replaced: a later one was not asked about.
 TEST_P(StoreContract, TakesOverOnlyTheAttemptThatWasProbed) {
   const Key key = fresh_key();

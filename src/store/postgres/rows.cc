@@ -153,7 +153,7 @@ Result<Claim> ordered_answer(const PGresult* reply, int row, const Key& key, con
   if (!found.record) return std::unexpected(found.record.error());
   const Record& record = *found.record;
   if (found.mine) return Granted{.fence = record.fence, .expires_at = record.expires_at};
-  Held held{.record = record, .lease_left = Millis{0}};
+  Held held{.record = record, .lease_left = Millis{0}, .left = std::max(record.expires_at - found.at, Millis{0})};
   if (record.state == Record::State::running) held.lease_left = record.lease_until - found.at;
   if (held.lease_left <= Millis{0} && record.state == Record::State::running) {
     held.record.state = Record::State::unknown;

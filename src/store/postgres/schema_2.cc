@@ -32,6 +32,10 @@ COMMENT ON COLUMN semel.generation.since_1 IS
   'The set is the one that programs of version 1 were started with; they do not say what they go by';
 INSERT INTO semel.generation DEFAULT VALUES;
 
+ALTER TABLE semel.keys ADD COLUMN doubted boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN semel.keys.doubted IS
+  'An earlier attempt under this key ended unknown: the key stays that request''s until it expires';
+
 CREATE FUNCTION semel.shards_changed_2() RETURNS trigger
 LANGUAGE plpgsql VOLATILE
 AS $$

@@ -43,8 +43,10 @@ BEGIN
 
   -- What is held, and stays so whatever is on its way: an end, or another's living claim. Nothing is locked.
   RETURN QUERY
-    SELECT k.id, false, k.space, k.scope, k.state, k.fence, k.owner, k.fingerprint, k.claimed_at, k.lease_until,
-           k.expires_at, k.response, date_trunc('milliseconds', clock_timestamp())
+    SELECT k.id, false, k.space, k.scope,
+           CASE k.state WHEN 'released' THEN 'unknown'::semel.key_state ELSE k.state END, k.fence, k.owner, k.fingerprint,
+           k.claimed_at, k.lease_until, k.expires_at, k.response,
+           date_trunc('milliseconds', clock_timestamp())
       FROM unnest(ids, fingerprints, owners, takes, over_fences, over_owners)
         AS i(id, fingerprint, owner, takes, over_fence, over_owner)
       JOIN semel.keys k ON k.id = i.id
@@ -54,6 +56,7 @@ BEGIN
              WHEN 'unknown' THEN k.expires_at > clock_timestamp()
                AND NOT (i.takes AND k.fingerprint = i.fingerprint
                         AND (i.over_fence IS NULL OR (k.fence = i.over_fence AND k.owner = i.over_owner)))
+             WHEN 'released' THEN k.expires_at > clock_timestamp() AND k.doubted AND k.fingerprint <> i.fingerprint
              ELSE false
            END;
   GET DIAGNOSTICS n = ROW_COUNT;
@@ -71,13 +74,14 @@ BEGIN
                         THEN 1 ELSE k.fence + 1 END,
            claimed_at = t, lease_until = t + i.lease * interval '1 millisecond',
            expires_at = t + i.ttl * interval '1 millisecond', response = NULL, touched = 0,
-           waited = false
+           waited = false,
+           doubted = (k.doubted OR k.state <> 'released') AND k.expires_at > clock_timestamp()
       FROM unnest(ids, spaces, scopes, fingerprints, owners, leases_ms, ttls_ms, takes, over_fences, over_owners)
         AS i(id, space, scope, fingerprint, owner, lease, ttl, takes, over_fence, over_owner)
      WHERE k.id = i.id
        AND k.xmin IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
        AND ((k.expires_at <= clock_timestamp() AND (k.state <> 'running' OR k.lease_until <= clock_timestamp()))
-            OR k.state = 'released'
+            OR (k.state = 'released' AND (NOT k.doubted OR k.fingerprint = i.fingerprint))
             OR ((k.state = 'unknown' OR (k.state = 'running' AND k.lease_until <= clock_timestamp()))
                 AND i.takes AND k.fingerprint = i.fingerprint
                 AND (i.over_fence IS NULL OR (k.fence = i.over_fence AND k.owner = i.over_owner))))

@@ -52,7 +52,7 @@ DECLARE
 BEGIN
   RETURN QUERY
     UPDATE semel.keys k
-       SET state = 'released'
+       SET state = CASE WHEN k.doubted THEN 'unknown' ELSE 'released' END::semel.key_state
       FROM unnest(ids, fences, owners) AS i(id, fence, owner)
      WHERE k.id = i.id AND k.fence = i.fence AND k.owner = i.owner
        AND k.state = 'running' AND k.lease_until > clock_timestamp()
@@ -65,7 +65,7 @@ BEGIN
       FROM unnest(ids, fences, owners) AS i(id, fence, owner)
      WHERE k.id = i.id AND k.fence = i.fence AND k.owner = i.owner
        AND k.xmin IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
-       AND k.state = 'released' AND k.expires_at > clock_timestamp()
+       AND (k.state = 'released' OR (k.doubted AND k.state = 'unknown')) AND k.expires_at > clock_timestamp()
     RETURNING k.id, k.waited;
 END
 $$;
@@ -102,7 +102,7 @@ DECLARE
 BEGIN
   RETURN QUERY
     UPDATE semel.keys k
-       SET state = 'released', response = NULL, owner = i.owner
+       SET state = 'released', response = NULL, owner = i.owner, doubted = k.doubted OR k.state <> 'done'
       FROM unnest(ids, owners) AS i(id, owner)
      WHERE k.id = i.id AND k.expires_at > clock_timestamp()
        AND (k.state IN ('done', 'unknown') OR (k.state = 'running' AND k.lease_until <= clock_timestamp()))

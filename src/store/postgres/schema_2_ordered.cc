@@ -88,11 +88,13 @@ BEGIN
                           k.lease_until, k.expires_at, NULL::bytea, t, NULL::text, NULL::bytea;
       CONTINUE;
     END IF;
-    IF alive AND k.state <> 'released'
+    IF alive AND (k.state <> 'released' OR (k.doubted AND k.fingerprint <> i.fingerprint))
        AND NOT (doubtful AND i.takes AND k.fingerprint = i.fingerprint
                 AND (i.over_fence IS NULL OR (k.fence = i.over_fence AND k.owner = i.over_owner))) THEN
-      RETURN QUERY SELECT i.id, false, k.space, k.scope, k.state, k.fence, k.owner, k.fingerprint, k.claimed_at,
-                          k.lease_until, k.expires_at, k.response, t, NULL::text, NULL::bytea;
+      RETURN QUERY SELECT i.id, false, k.space, k.scope,
+                          CASE k.state WHEN 'released' THEN 'unknown'::semel.key_state ELSE k.state END,
+                          k.fence, k.owner, k.fingerprint, k.claimed_at, k.lease_until, k.expires_at, k.response, t,
+                          NULL::text, NULL::bytea;
       CONTINUE;
     END IF;
 
@@ -120,7 +122,8 @@ BEGIN
          SET space = i.space, scope = i.scope, state = 'running', owner = i.owner, fingerprint = i.fingerprint,
              fence = CASE WHEN alive THEN k.fence + 1 ELSE 1 END, claimed_at = t,
              lease_until = t + i.lease * interval '1 millisecond', expires_at = t + i.ttl * interval '1 millisecond',
-             response = NULL, touched = 0, waited = false
+             response = NULL, touched = 0, waited = false,
+             doubted = alive AND (k.doubted OR k.state <> 'released')
        WHERE k.id = i.id
       RETURNING k.* INTO k;
     ELSE
