@@ -124,6 +124,9 @@ struct Replayed {
   SharedResponse response;
   Fence fence;  // of the attempt that made it
   Time expires_at;
+  // Until when the answer holds without asking the store again, by the Clock of the Once. A store on a server has
+  // another clock, so `expires_at` cannot be compared with it. The epoch if that is not known.
+  Time holds_until{};
 };
 
 // Nothing ran for this caller, or its action ran and ended unknown. In the second case the problem is outcome_unknown
@@ -139,6 +142,8 @@ struct Refused {
 // object has completed.
 using Answer = std::variant<Ran, Replayed, Refused, Superseded>;
 
+class BlockingOnce;
+
 // Runs actions once, on one store.
 //
 // Threads: run() may be called from any number of io_contexts, each of which one thread runs (see semel/async.h). A
@@ -146,7 +151,8 @@ using Answer = std::variant<Ran, Replayed, Refused, Superseded>;
 // poll.
 //
 // Lifetimes: a Once owns nothing that it is given. The store, the clock and the Once itself must outlive every call of
-// run(): destroy them only when all calls have ended.
+// run(). If the store did not answer, a call may leave something behind on its io_context that tells the store later
+// how it ended, for as long as its lease; so destroy the store only when these io_contexts have stopped.
 class Once {
  public:
   // `seed` makes the random owners of claims. Give every process another one (std::random_device), or one process could
@@ -178,6 +184,9 @@ class Once {
                    SharedOrder order = nullptr);
 
  private:
+  friend class BlockingOnce;
+  void close();  // nothing more is told later
+
   class Impl;
   std::shared_ptr<Impl> impl_;
 };

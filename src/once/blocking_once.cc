@@ -127,6 +127,7 @@ class BlockingOnce::Impl {
     left_.wait(lock, [this] { return inside_ == 0; });
     lock.unlock();
     const std::scoped_lock joining(joining_);
+    once_.close();
     work_.reset();  // the loop ends when the last renewal has
     if (thread_.joinable()) thread_.join();
   }

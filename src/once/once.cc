@@ -37,6 +37,8 @@ namespace asio = boost::asio;
 constexpr int claim_tries = 3;      // a repeated claim finds out what became of the first
 constexpr int finish_tries = 5;     // an outcome is worth more patience than a claim
 constexpr Millis finish_pause{50};  // doubled after each try
+constexpr Millis later_pause_max{1'000};
+constexpr int later_max = 10'000;  // keys that are settled later, at the same time: bounds memory in a long outage
 constexpr Millis retry_after_usual{1'000};
 constexpr Millis look_again{1'000};  // if the key may end in another process, whose notice may be lost
 constexpr std::uint16_t status_bad_gateway = 502;
@@ -92,7 +94,7 @@ bool lost(const Result<Claim>& claimed) {
 
 }  // namespace
 
-class Once::Impl {
+class Once::Impl : public std::enable_shared_from_this<Once::Impl> {
  public:
   Impl(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max, Endings* endings)
       : store_(store), clock_(clock), endings_(endings), waiters_(clock, waiters_max), next_owner_(seed) {
@@ -101,6 +103,7 @@ class Once::Impl {
   }
 
   Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe, SharedOrder order);
+  void close() { closed_ = true; }
 
  private:
   Async<Claim> claim_again(Key key, Fingerprint fingerprint, Terms terms);
@@ -109,7 +112,12 @@ class Once::Impl {
   Task<Answer> perform(Key key, core::Run run, Policy policy, Action action);
   Task<Answer> adopt(Key key, core::Run run, Policy policy, Outcome found);
   Async<void> end(Key key, Fence fence, const Outcome& outcome);
-  Async<void> finish(Key key, Fence fence, Outcome outcome);
+  Async<void> finish(Key key, Fence fence, Outcome outcome, Millis lease);
+  static Task<void> finish_later(std::shared_ptr<Impl> self, Key key, Fence fence, Outcome outcome, Time until);
+  static Task<void> give_back_later(std::shared_ptr<Impl> self, Key key, Fingerprint fingerprint, Terms terms,
+                                    Time until);
+  template <class Errand>
+  void settle_later(const Executor& executor, Errand errand);
   std::uint64_t owner() { return scrambled(next_owner_.fetch_add(0x9e3779b97f4a7c15ULL)); }
 
   Store& store_;
@@ -117,6 +125,8 @@ class Once::Impl {
   Endings* const endings_;
   once::Waiters waiters_;
   std::atomic<std::uint64_t> next_owner_;
+  std::atomic<int> later_{0};  // see settle_later()
+  std::atomic<bool> closed_{false};
 };
 
 Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe,
@@ -136,8 +146,13 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     std::unique_ptr<once::Waiters::Place> place;
     if (policy.in_flight == Policy::InFlight::wait) place = waiters_.enter(other.value_or(key), executor);
     runtime::failpoint("claim-prepared");
+    const Time looked_at = place == nullptr ? asked_at : clock_.now();
     Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
     if (lost(claimed)) claimed = co_await claim_again(key, fingerprint, terms);
+    if (lost(claimed)) {  // but it may have been granted, and nothing will run under it
+      settle_later(executor,
+                   [&](auto self) { return give_back_later(self, key, fingerprint, terms, asked_at + policy.lease); });
+    }
     if (!claimed) co_return core::refused_by(claimed.error());
     const core::Decision decision = core::decide(*claimed, fingerprint, policy);
 
@@ -151,7 +166,10 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
       co_return co_await perform(std::move(key), *go, policy, std::move(action));
     }
     if (const auto* replay = std::get_if<core::Replay>(&decision)) {
-      co_return Replayed{.response = replay->response, .fence = replay->fence, .expires_at = replay->expires_at};
+      co_return Replayed{.response = replay->response,
+                         .fence = replay->fence,
+                         .expires_at = replay->expires_at,
+                         .holds_until = looked_at + replay->left};
     }
     if (const auto* reject = std::get_if<core::Reject>(&decision)) {
       co_return Refused{.problem = reject->problem, .retry_after = reject->retry_after, .detail = {}};
@@ -202,7 +220,7 @@ Async<void> Once::Impl::confirm(Key key, Fence fence, Millis lease) {
     break;
   }
   const Outcome untouched{.verdict = Verdict::release, .response = nullptr};
-  (void)co_await finish(std::move(key), fence, untouched);
+  (void)co_await finish(std::move(key), fence, untouched, lease);
   co_return renewed;
 }
 
@@ -223,7 +241,7 @@ Task<Answer> Once::Impl::perform(Key key, core::Run run, Policy policy, Action a
 
   if (outcome.verdict == Verdict::keep && outcome.response == nullptr) outcome.response = no_content();
   runtime::failpoint("outcome-known");
-  const Result<void> finished = co_await finish(key, run.fence, outcome);
+  const Result<void> finished = co_await finish(key, run.fence, outcome, policy.lease);
   runtime::failpoint("outcome-kept");
   if (outcome.verdict == Verdict::keep && !finished) co_return outcome_unknown(policy, finished.error().detail);
   if (outcome.response == nullptr && outcome.verdict == Verdict::unknown) co_return outcome_unknown(policy, {});
@@ -233,7 +251,7 @@ Task<Answer> Once::Impl::perform(Key key, core::Run run, Policy policy, Action a
 // The probe found that the lost attempt took effect: its answer becomes the answer of the key.
 Task<Answer> Once::Impl::adopt(Key key, core::Run run, Policy policy, Outcome found) {
   if (found.response == nullptr) found.response = no_content();
-  const Result<void> finished = co_await finish(std::move(key), run.fence, found);
+  const Result<void> finished = co_await finish(std::move(key), run.fence, found, policy.lease);
   if (!finished) co_return still_unknown(policy, finished.error().detail);
   co_return Replayed{.response = std::move(found.response), .fence = run.fence, .expires_at = run.expires_at};
 }
@@ -243,7 +261,7 @@ Async<void> Once::Impl::end(Key key, Fence fence, const Outcome& outcome) {
   return store_.complete(std::move(key), fence, outcome.verdict == Verdict::keep ? outcome.response : nullptr);
 }
 
-Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome) {
+Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome, Millis lease) {
   Result<void> finished;
   Millis pause = finish_pause;
   for (int attempt = 1;; ++attempt) {
@@ -253,13 +271,62 @@ Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome) {
     pause *= 2;
   }
   waiters_.wake(key);
+  if (!finished && finished.error().code == Code::unavailable) {
+    const Executor executor = co_await asio::this_coro::executor;
+    const Time until = clock_.now() + lease;
+    settle_later(executor, [&](auto self) { return finish_later(self, key, fence, outcome, until); });
+  }
   co_return finished;
+}
+
+// The caller has been answered, but the store does not know yet what this process knows. As long as the lease can be
+// alive it is told again and again, or the key would be held until it expires.
+template <class Errand>
+void Once::Impl::settle_later(const Executor& executor, Errand errand) {
+  if (closed_ || later_.fetch_add(1) >= later_max) {
+    later_.fetch_sub(1);
+    return;
+  }
+  asio::co_spawn(executor, errand(shared_from_this()),
+                 [self = shared_from_this()](const std::exception_ptr&) { self->later_.fetch_sub(1); });
+}
+
+Task<void> Once::Impl::finish_later(std::shared_ptr<Impl> self, Key key, Fence fence, Outcome outcome, Time until) {
+  while (self->clock_.now() < until && !self->closed_) {
+    const Result<void> finished = co_await self->end(key, fence, outcome);
+    if (finished || finished.error().code != Code::unavailable) break;
+    co_await runtime::sleep(self->clock_, later_pause_max);
+  }
+  self->waiters_.wake(key);
+}
+
+// Nothing was sent under this claim, if it was granted at all. The same owner asks once more, and releases what it has.
+Task<void> Once::Impl::give_back_later(std::shared_ptr<Impl> self, Key key, Fingerprint fingerprint, Terms terms,
+                                       Time until) {
+  Millis pause = finish_pause;
+  while (self->clock_.now() < until) {
+    co_await runtime::sleep(self->clock_, pause);
+    pause = std::min(pause * 2, later_pause_max);
+    if (self->closed_) co_return;
+    const Result<Claim> claimed = co_await self->store_.claim(key, fingerprint, terms);
+    if (lost(claimed)) continue;
+    const auto* const granted = claimed ? std::get_if<Granted>(&*claimed) : nullptr;
+    if (granted == nullptr) co_return;
+    const Outcome untouched{.verdict = Verdict::release, .response = nullptr};
+    co_return co_await finish_later(self, key, granted->fence, untouched, until);
+  }
 }
 
 Once::Once(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max, Endings* endings)
     : impl_(std::make_shared<Impl>(store, clock, seed, waiters_max, endings)) {}
 
-Once::~Once() = default;
+Once::~Once() {
+  close();
+}
+
+void Once::close() {
+  impl_->close();
+}
 
 Task<Answer> Once::run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe, SharedOrder order) {
   return impl_->run(std::move(key), fingerprint, policy, std::move(action), std::move(probe), std::move(order));

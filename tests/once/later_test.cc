@@ -1,0 +1,142 @@
+// A store that was away when it should have been told: it hears later, as long as the lease can be alive.
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "once/fixture.h"
+#include "support/faulty_store.h"
+
+namespace semel::test {
+namespace {
+
+constexpr Fault away{.kind = FaultKind::refused};
+constexpr Fault answer_lost{.kind = FaultKind::answer_lost};
+
+class Later : public OnceTest {
+ protected:
+  // Through a store with faults; the plain `call()` sees what they leave behind.
+  Slot start_faulty(Action action) {
+    auto slot = std::make_shared<std::optional<Answer>>();
+    boost::asio::co_spawn(context.get_executor(),
+                          faulty_once_->run(key_of(1), fingerprint_of(1), policy_, std::move(action)),
+                          [slot](const std::exception_ptr& error, Answer answer) {
+                            if (error) std::rethrow_exception(error);
+                            *slot = std::move(answer);
+                          });
+    settle();
+    return slot;
+  }
+  // The first call of this kind is applied, but its answer is lost; after that the store is away.
+  void lose(StoreCall which) {
+    faulty.follow([which, seen = false](StoreCall call) mutable {
+      if (!seen && call == which) {
+        seen = true;
+        return answer_lost;
+      }
+      return seen ? away : Fault{};
+    });
+  }
+  void heal() { faulty.follow({}); }
+
+  const Policy policy_{.lease = Millis{30'000}};
+  FaultyStore faulty{*store, clock, {}};
+
+ private:
+  std::unique_ptr<Once> faulty_once_ = std::make_unique<Once>(faulty, clock, 7);
+
+ protected:
+  void close() { faulty_once_.reset(); }
+};
+
+Action must_not_run() {
+  return [](Fence) -> Task<Outcome> {
+    ADD_FAILURE() << "ran";
+    return give(kept("x"));
+  };
+}
+
+// A claim was made, its answer was lost and the store went away: nothing was sent. Back again, it hears so.
+TEST_F(Later, GivesBackAClaimWhoseAnswerWasLost) {
+  lose(StoreCall::claim);
+  const Slot slot = start_faulty(must_not_run());
+  ASSERT_TRUE(slot->has_value());
+  EXPECT_EQ(refused(**slot).problem.type, ProblemType::store_unavailable);
+  pass(Millis{5'000});
+  EXPECT_EQ(refused(call(must_not_run())).problem.type, ProblemType::in_flight) << "the store has the claim";
+
+  heal();
+  pass(Millis{2'000});
+  EXPECT_EQ(ran(call(answering(kept("retried")))).outcome.response->body, "retried");
+}
+
+// The same if another caller's release was lost.
+TEST_F(Later, ReleasesWhatCouldNotBeReleased) {
+  faulty.follow([](StoreCall call) { return call == StoreCall::release ? away : Fault{}; });
+  const Slot slot = start_faulty(answering({.verdict = Verdict::release, .response = response_of("busy")}));
+  pass(Millis{2'000});
+  ASSERT_TRUE(slot->has_value());
+  EXPECT_EQ(refused(call(must_not_run())).problem.type, ProblemType::in_flight);
+  heal();
+  pass(Millis{2'000});
+  EXPECT_EQ(ran(call(answering(kept("retried")))).fence.number, 2U);
+}
+
+// An answer that could not be kept was withheld; when it can be kept after all, a retry gets it.
+TEST_F(Later, KeepsAnAnswerThatCouldNotBeKept) {
+  faulty.follow([](StoreCall call) { return call == StoreCall::complete ? away : Fault{}; });
+  const Slot slot = start_faulty(answering(kept("charged")));
+  pass(Millis{2'000});
+  ASSERT_TRUE(slot->has_value());
+  EXPECT_EQ(refused(**slot).problem.type, ProblemType::outcome_unknown);
+  heal();
+  pass(Millis{2'000});
+  EXPECT_EQ(replayed(call(must_not_run())).response->body, "charged");
+}
+
+// It ends with the lease: the key is another's affair then. Nothing is left that would ring.
+TEST_F(Later, StopsWhenTheLeaseIsOver) {
+  lose(StoreCall::claim);
+  const Slot slot = start_faulty(must_not_run());
+  pass(Millis{32'000});
+  EXPECT_EQ(clock.alarms_pending(), 0U);
+  const std::uint64_t tries = faulty.count(FaultKind::refused);
+  heal();
+  pass(Millis{5'000});
+  EXPECT_EQ(faulty.count(FaultKind::refused), tries);
+  EXPECT_EQ(refused(call(must_not_run())).problem.type, ProblemType::outcome_unknown);
+  EXPECT_TRUE(slot->has_value());
+}
+
+// It does not disturb the one who has the key now.
+TEST_F(Later, LeavesAnotherHolderAlone) {
+  faulty.follow([](StoreCall call) { return call == StoreCall::claim ? away : Fault{}; });
+  const Slot slot = start_faulty(must_not_run());
+  Work work;
+  const Slot other = start(work.action());
+  heal();
+  pass(Millis{3'000});
+  EXPECT_EQ(refused(call(must_not_run())).problem.type, ProblemType::in_flight);
+  work.end(kept("other's"));
+  settle();
+  EXPECT_EQ(ran(**other).outcome.response->body, "other's");
+  EXPECT_TRUE(slot->has_value());
+}
+
+// A Once that is gone asks its store for nothing more.
+TEST_F(Later, EndsWithItsOnce) {
+  lose(StoreCall::claim);
+  const Slot slot = start_faulty(must_not_run());
+  pass(Millis{2'000});
+  close();
+  const std::uint64_t tries = faulty.count(FaultKind::refused);
+  pass(Millis{5'000});
+  EXPECT_EQ(faulty.count(FaultKind::refused), tries);
+  EXPECT_EQ(clock.alarms_pending(), 0U);
+  EXPECT_TRUE(slot->has_value());
+}
+
+}  // namespace
+}  // namespace semel::test
