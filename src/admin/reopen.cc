@@ -4,6 +4,7 @@
 // The event is named as its provider names it: the request is a delivery of it, or the part that has its id. It needs
 // no signature but the operator's token.
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,8 +64,12 @@ Task<Response> reopen(const Sources* sources, policy::RequestView request) {
   const Result<bool> reopened = co_await sources->reopening->reopen(*key);
   if (!reopened) co_return error_answer(503, "the store does not answer");
   if (!*reopened) co_return error_answer(404, "there is no such event, or it has not ended");
+  sources->forget(*key);
   std::string body;
-  core::json::JsonWriter(body).begin_object().boolean("reopened", true).end_object();
+  core::json::JsonWriter out(body);
+  out.begin_object().boolean("reopened", true);
+  // Until then a gateway may still answer with what it remembers.
+  out.number("in_effect_within_ms", static_cast<std::uint64_t>(sources->forgotten_within.count())).end_object();
   co_return json_answer(200, std::move(body));
 }
 

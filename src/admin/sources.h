@@ -9,6 +9,8 @@
 
 #include "config/config.h"
 #include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/reopening.h>
 #include <semel/store.h>
 
@@ -21,6 +23,8 @@ struct Sources {
   std::function<std::string()> metrics;                           // the text of /metrics
   std::function<Task<std::string>()> upstream_trouble;            // why an upstream cannot be reached; empty if all can
   std::function<bool()> draining;                                 // whether the gateway is on its way out
+  std::function<void(const Key&)> forget;                         // an operator has changed this key
+  Millis forgotten_within{0};                                     // by every gateway on this store
 };
 
 }  // namespace semel::admin

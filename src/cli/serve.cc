@@ -24,6 +24,7 @@
 #include "config/config.h"
 #include "gateway/gateway.h"
 #include "gateway/plan.h"
+#include "gateway/replay_cache.h"
 #include "reading/address.h"
 #include "store/capable_store.h"
 #include "telemetry/metrics.h"
@@ -100,7 +101,9 @@ Result<std::uint16_t> open_admin(gateway::Gateway& gateway, Store& store, Reopen
                          .config = [&gateway] { return gateway.plan()->config; },
                          .metrics = [&gateway] { return gateway.metrics().render(); },
                          .upstream_trouble = [&gateway] { return gateway::upstream_trouble(gateway.plan()); },
-                         .draining = [&gateway] { return gateway.draining(); }};
+                         .draining = [&gateway] { return gateway.draining(); },
+                         .forget = [&gateway](const Key& key) { gateway.forget(key); },
+                         .forgotten_within = gateway::ReplayCache::trusted_for};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));

@@ -86,6 +86,7 @@ Task<Told> receive(const Incoming* incoming, const webhook::Webhook* webhook);
 Task<Told> pass_by(const Incoming* incoming, const policy::Route* route);
 Task<Told> go(const Incoming* incoming, Way* way);
 Task<Told> run_once(const Incoming* incoming, const Job* job);
+Task<JointAnswer> claim(Trial* trial);
 Task<Outcome> attempt(Trial* trial, JointGrant grant);
 Task<Outcome> probe(Trial* trial);
 Task<Told> tell_without_store(const Incoming* incoming, const Job* job, std::string detail);
@@ -199,13 +200,9 @@ Task<Told> run_once(const Incoming* incoming, const Job* job) {
 
   telemetry::Metrics& metrics = incoming->services.metrics;
   metrics.in_flight.fetch_add(1, std::memory_order_relaxed);
-  JointAction act = [&trial](JointGrant grant) { return attempt(&trial, grant); };
-  Probe ask;
-  if (job->probe != nullptr) ask = [&trial] { return probe(&trial); };
   trial.watch.start();
   trial.asked = incoming->services.clock.stopwatch();
-  JointAnswer joint = co_await run_jointly(&incoming->services.once, job->events(), &job->target->policy,
-                                           std::move(act), std::move(ask));
+  JointAnswer joint = co_await claim(&trial);
   metrics.in_flight.fetch_sub(1, std::memory_order_relaxed);
   if (!trial.watch.in_time()) co_return co_await trial.watch.told();
 
@@ -216,6 +213,20 @@ Task<Told> run_once(const Incoming* incoming, const Job* job) {
     co_return co_await tell_without_store(incoming, job, std::move(refused.detail));
   }
   co_return tell(*incoming, *job, std::move(joint), std::move(trial.first));
+}
+
+// The key of a request or an event, or those of all events of a delivery.
+Task<JointAnswer> claim(Trial* trial) {
+  const Services& services = trial->incoming.services;
+  const Job& job = trial->job;
+  JointAction act = [trial](JointGrant grant) { return attempt(trial, grant); };
+  if (job.batch) {
+    return run_jointly(&services.once, &services.clock, job.batch->identities, &job.target->policy,
+                       services.companies.next(), std::move(act));
+  }
+  Probe ask;
+  if (job.probe != nullptr) ask = [trial] { return probe(trial); };
+  return run_alone(&services.once, &job.identity, &job.target->policy, std::move(act), std::move(ask));
 }
 
 // Nothing was sent, so a retry may run.

@@ -27,6 +27,7 @@
 #include "telemetry/metrics.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/result.h>
 
 namespace semel::gateway {
@@ -41,6 +42,7 @@ Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
                  std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock, std::uint64_t seed,
                  std::size_t waiters_max)
     : metrics_(std::move(store_metrics), &log),
+      companies_(seed),
       once_(*store.store, clock, seed, waiters_max, store.endings),
       store_(std::move(store)) {}
 
@@ -62,6 +64,7 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
                       .gate = gateway->gate_,
                       .quotas = gateway->quotas_,
                       .limiters = gateway->limiters_,
+                      .companies = gateway->companies_,
                       .glance = gateway->store_.glance};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
@@ -113,6 +116,10 @@ Result<void> Gateway::reload(const std::shared_ptr<const config::Config>& config
   if (!tls) return std::unexpected(tls.error());
   for (const auto& worker : workers_) worker->reload(config, *tls);
   return {};
+}
+
+void Gateway::forget(const Key& key) {
+  for (const auto& worker : workers_) worker->forget(key);
 }
 
 void Gateway::drain() {

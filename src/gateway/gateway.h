@@ -11,6 +11,7 @@
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
+#include "gateway/services.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
 #include "http/session.h"
@@ -20,6 +21,7 @@
 #include "telemetry/sightings.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/once.h>
 #include <semel/result.h>
 
@@ -52,6 +54,9 @@ class Gateway {
   // they were at the start; certificates are read again. Code::invalid: one of their files cannot be used, and nothing
   // has changed.
   Result<void> reload(const std::shared_ptr<const config::Config>& config);
+  // An operator has changed the key: what the threads remember of it is dropped. What one of them has read from the
+  // store just before is remembered for ReplayCache::trusted_for, and so it is on other gateways.
+  void forget(const Key& key);
   // No new connections; requests under way are finished.
   void drain();
   // At once. Keys that are running then stay so until their lease lapses.
@@ -78,6 +83,7 @@ class Gateway {
   http::Gate gate_;
   Quotas quotas_;
   RateLimiters limiters_;
+  Companies companies_;
   Once once_;                                     // outlives the calls that the workers drop when they end
   std::vector<std::unique_ptr<Beside>> beside_;   // outlive the connections that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them

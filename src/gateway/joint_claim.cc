@@ -1,127 +1,206 @@
-// Claims inside claims: each event is held while the rest are claimed, and all end as the innermost action ends.
+// Every event is claimed by a once() of its own. Its action waits until it is known of all events whether they can be
+// had; then the real action runs for all of them, or all are given back.
 #include "gateway/joint_claim.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <variant>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/container/small_vector.hpp>
 
 #include "core/check.h"
 #include "policy/identify.h"
+#include "runtime/pause.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/once.h>
+#include <semel/problem.h>
 #include <semel/response.h>
 #include <semel/store.h>
 
 namespace semel::gateway {
 namespace {
 
+namespace asio = boost::asio;
+
+constexpr Millis a_day{86'400'000};  // every wait here ends with a call of once(), which has limits of its own
+
 Outcome nothing_sent() {
   return {.verdict = Verdict::release, .response = std::make_shared<Response>()};
 }
 
-class JointClaim {
- public:
-  JointClaim(Once& once, std::span<const policy::Identity> events, const Policy& policy, JointAction action,
-             Probe probe)
-      : once_(once), events_(events), policy_(policy), action_(std::move(action)), probe_(std::move(probe)) {
-    ours_.resize(events_.size(), false);
-  }
+// One event. Its once() has come to the action, where it waits, or has ended.
+struct Candidate {
+  const policy::Identity* identity;
+  std::shared_ptr<runtime::Pause> held{};  // rung when the action may end
+  std::optional<Fence> fence{};            // set when the action has begun
+  std::optional<Answer> answer{};
 
-  static Task<Outcome> claim_from(JointClaim* self, std::size_t at);
-  JointAnswer answer(Outcome outcome) &&;
-
- private:
-  static Task<Outcome> act(JointClaim* self);
-  [[nodiscard]] SharedOrder order_of(const policy::Identity& identity) const;
-
-  Once& once_;
-  std::span<const policy::Identity> events_;
-  const Policy& policy_;
-  JointAction action_;
-  Probe probe_;
-  boost::container::small_vector<bool, 1> ours_;
-  boost::container::small_vector<Fence, 1> fences_;
-  bool acted_ = false;
-  Time expires_at_{};
-  std::optional<Refused> refused_;
-  std::optional<Replayed> replayed_;
-  std::size_t superseded_ = 0;
+  [[nodiscard]] bool settled() const { return fence || answer; }
+  [[nodiscard]] bool refused() const { return answer && std::holds_alternative<Refused>(*answer); }
 };
 
-// Claims the events from `at` on; when there are no more of them, those that were free are acted on.
-Task<Outcome> JointClaim::claim_from(JointClaim* self, std::size_t at) {
-  for (; at < self->events_.size(); ++at) {
-    const policy::Identity& event = self->events_[at];
-    Action rest = [self, at](Fence fence) {
-      self->ours_[at] = true;
-      self->fences_.push_back(fence);
-      const bool last = at + 1 == self->events_.size();
-      return last ? act(self) : claim_from(self, at + 1);
+// What the claims of one delivery share. All of it is used on one executor.
+class ClaimCompany {
+ public:
+  ClaimCompany(Once& once, Clock& clock, const Policy& policy, std::uint64_t number, Executor executor)
+      : once_(once), clock_(clock), policy_(policy), number_(number), executor_(std::move(executor)) {}
+
+  // Claims these, all at the same time, and returns when it is known of each whether it can be had.
+  static Task<void> claim(ClaimCompany* self, std::span<Candidate> candidates, Policy::InFlight in_flight) {
+    for (Candidate& candidate : candidates) self->start(candidate, in_flight);
+    while (!std::ranges::all_of(candidates, &Candidate::settled)) co_await self->change();
+  }
+
+  // Ends the actions that wait with `outcome`, and returns when every once() has ended.
+  static Task<void> end(ClaimCompany* self, std::span<Candidate> candidates, Outcome outcome) {
+    self->outcome_ = std::move(outcome);
+    for (Candidate& candidate : candidates) {
+      if (candidate.held != nullptr) candidate.held->ring();
+    }
+    const auto ended = [](const Candidate& candidate) { return !candidate.fence || candidate.answer; };
+    while (!std::ranges::all_of(candidates, ended)) co_await self->change();
+  }
+
+ private:
+  void start(Candidate& candidate, Policy::InFlight in_flight) {
+    Policy policy = policy_;
+    policy.in_flight = in_flight;
+    Action wait = [this, &candidate](Fence fence) { return hold(this, &candidate, fence); };
+    auto ended = [this, &candidate](const std::exception_ptr& error, Answer answer) {
+      core::check(error == nullptr, "once() does not throw");
+      candidate.answer = std::move(answer);
+      if (changed_ != nullptr) changed_->ring();
     };
-    Answer answer = co_await self->once_.run(event.key, event.fingerprint, self->policy_, std::move(rest),
-                                             std::move(self->probe_), self->order_of(event));
-    if (auto* ran = std::get_if<Ran>(&answer)) {
-      self->expires_at_ = ran->expires_at;
-      co_return std::move(ran->outcome);
-    }
-    if (auto* refused = std::get_if<Refused>(&answer)) {
-      if (!self->refused_) self->refused_ = std::move(*refused);
-      // Once the action was called, only it knows what became of the events.
-      co_return self->acted_ ? Outcome{.verdict = Verdict::unknown, .response = std::make_shared<Response>()}
-                             : nothing_sent();
-    }
-    if (auto* replayed = std::get_if<Replayed>(&answer)) self->replayed_ = std::move(*replayed);
-    if (std::holds_alternative<Superseded>(answer)) ++self->superseded_;
+    const policy::Identity& event = *candidate.identity;
+    asio::co_spawn(executor_, once_.run(event.key, event.fingerprint, policy, std::move(wait), {}, order_of(event)),
+                   std::move(ended));
   }
-  if (self->fences_.empty()) co_return nothing_sent();
-  co_return co_await act(self);
-}
 
-Task<Outcome> JointClaim::act(JointClaim* self) {
-  core::check(!self->acted_, "the action of a joint claim runs at most once");
-  core::check(!self->fences_.empty(), "an action runs under a claim");
-  self->acted_ = true;
-  const auto newest = std::ranges::max_element(self->fences_, {}, &Fence::number);
-  const JointGrant grant{.ours = std::span<const bool>(self->ours_.data(), self->ours_.size()), .fence = *newest};
-  return self->action_(grant);
-}
-
-// Events of one object that come together do not wait for each other.
-SharedOrder JointClaim::order_of(const policy::Identity& identity) const {
-  if (identity.order == nullptr || fences_.empty()) return identity.order;
-  Order order = *identity.order;
-  order.company = fences_.front().owner;
-  return std::make_shared<const Order>(std::move(order));
-}
-
-JointAnswer JointClaim::answer(Outcome outcome) && {
-  JointAnswer joint{.answer = Replayed{}, .superseded = superseded_};
-  if (refused_) {
-    joint.answer = *std::move(refused_);
-  } else if (acted_) {
-    joint.answer = Ran{.outcome = std::move(outcome), .fence = fences_.back(), .expires_at = expires_at_};
-  } else if (replayed_) {
-    joint.answer = *std::move(replayed_);
-  } else if (superseded_ > 0) {
-    joint.answer = Superseded{};
+  static Task<Outcome> hold(ClaimCompany* self, Candidate* candidate, Fence fence) {
+    candidate->held = std::make_shared<runtime::Pause>(self->clock_);
+    candidate->fence = fence;
+    if (self->changed_ != nullptr) self->changed_->ring();
+    co_await candidate->held->wait(a_day);
+    co_return self->outcome_;
   }
+
+  // Until something has changed since the last look.
+  Task<void> change() {
+    changed_ = std::make_shared<runtime::Pause>(clock_);
+    co_await changed_->wait(a_day);
+  }
+
+  // Events of one object that come together do not wait for each other.
+  [[nodiscard]] SharedOrder order_of(const policy::Identity& identity) const {
+    if (identity.order == nullptr) return nullptr;
+    Order order = *identity.order;
+    order.company = number_;
+    return std::make_shared<const Order>(std::move(order));
+  }
+
+  Once& once_;
+  Clock& clock_;
+  const Policy& policy_;
+  const std::uint64_t number_;
+  Executor executor_;
+  Outcome outcome_;
+  std::shared_ptr<runtime::Pause> changed_;
+};
+
+using Candidates = boost::container::small_vector<Candidate, 1>;
+
+// One by one, in the order of the keys; ends at the first that cannot be had.
+Task<void> claim_in_order(ClaimCompany* company, std::span<Candidate> candidates, Policy::InFlight in_flight) {
+  for (Candidate& candidate : candidates) {
+    co_await ClaimCompany::claim(company, std::span(&candidate, 1), in_flight);
+    if (candidate.refused()) co_return;
+  }
+}
+
+bool taken(const Candidate& candidate) {
+  const auto* const refused = candidate.answer ? std::get_if<Refused>(&*candidate.answer) : nullptr;
+  return refused != nullptr && refused->problem.type == ProblemType::in_flight;
+}
+
+Task<void> claim_all(ClaimCompany* company, std::span<Candidate> candidates, Policy::InFlight in_flight) {
+  co_await ClaimCompany::claim(company, candidates.first(1), in_flight);
+  if (candidates.front().refused()) co_return;
+  // Nobody waits here: it would be with claims in the hand that somebody else may wait for.
+  co_await ClaimCompany::claim(company, candidates.subspan(1), Policy::InFlight::conflict);
+  if (!std::ranges::any_of(candidates, taken)) co_return;
+  co_await ClaimCompany::end(company, candidates, nothing_sent());
+  for (Candidate& candidate : candidates) candidate = {.identity = candidate.identity};
+  co_await claim_in_order(company, candidates, in_flight);
+}
+
+// The answer for all of them when each has one. `acted`: the action ran for those that were granted.
+JointAnswer summary(std::span<Candidate> candidates, bool acted) {
+  JointAnswer joint{.answer = Replayed{}};
+  std::optional<Ran> newest;
+  for (Candidate& candidate : candidates) {
+    if (candidate.answer && std::holds_alternative<Superseded>(*candidate.answer)) ++joint.superseded;
+  }
+  if (joint.superseded > 0) joint.answer = Superseded{};
+  for (Candidate& candidate : candidates) {
+    if (!candidate.answer) continue;
+    if (candidate.refused()) {
+      joint.answer = *std::move(candidate.answer);
+      return joint;
+    }
+    auto* const ran = std::get_if<Ran>(&*candidate.answer);
+    if (ran != nullptr && acted && (!newest || newest->fence.number <= ran->fence.number)) newest = std::move(*ran);
+    if (std::holds_alternative<Replayed>(*candidate.answer)) joint.answer = *std::move(candidate.answer);
+  }
+  if (newest) joint.answer = *std::move(newest);
   return joint;
 }
 
 }  // namespace
 
-Task<JointAnswer> run_jointly(Once* once, std::span<const policy::Identity> events, const Policy* policy,
-                              JointAction action, Probe probe) {
-  JointClaim claim(*once, events, *policy, std::move(action), std::move(probe));
-  Outcome outcome = co_await JointClaim::claim_from(&claim, 0);
-  co_return std::move(claim).answer(std::move(outcome));
+Task<JointAnswer> run_alone(Once* once, const policy::Identity* event, const Policy* policy, JointAction action,
+                            Probe probe) {
+  Action act = [&action](Fence fence) {
+    static constexpr bool ours = true;
+    return action(JointGrant{.ours = std::span(&ours, 1), .fence = fence});
+  };
+  Answer answer =
+      co_await once->run(event->key, event->fingerprint, *policy, std::move(act), std::move(probe), event->order);
+  const bool superseded = std::holds_alternative<Superseded>(answer);
+  co_return JointAnswer{.answer = std::move(answer), .superseded = superseded ? 1U : 0U};
+}
+
+Task<JointAnswer> run_jointly(Once* once, Clock* clock, std::span<const policy::Identity> events, const Policy* policy,
+                              std::uint64_t company, JointAction action) {
+  core::check(company != 0, "a delivery of several events has a number");
+  if (events.empty()) co_return JointAnswer{.answer = Replayed{}};
+  ClaimCompany together(*once, *clock, *policy, company, co_await asio::this_coro::executor);
+  Candidates candidates;
+  for (const policy::Identity& event : events) candidates.push_back({.identity = &event});
+  co_await claim_all(&together, candidates, policy->in_flight);
+
+  boost::container::small_vector<bool, 16> ours;
+  Fence newest;
+  for (const Candidate& candidate : candidates) {
+    const std::optional<Fence>& fence = candidate.fence;
+    ours.push_back(fence.has_value());
+    if (fence && fence->number >= newest.number) newest = *fence;
+  }
+  const bool acts = !std::ranges::any_of(candidates, &Candidate::refused) && newest.number > 0;
+  Outcome outcome = nothing_sent();
+  const JointGrant grant{.ours = {ours.data(), ours.size()}, .fence = newest};
+  if (acts) outcome = co_await action(grant);
+  co_await ClaimCompany::end(&together, candidates, std::move(outcome));
+  co_return summary(candidates, acts);
 }
 
 }  // namespace semel::gateway

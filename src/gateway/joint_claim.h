@@ -1,17 +1,20 @@
 // One action under the keys of several events, or of one: all of these claims are held while it runs, and end as it
 // ends.
 //
-// Each event is claimed by once() with the claims of the rest as its action; the innermost action is the real one. So
-// if one of them is taken, those before it are released, and the sender is told to come again.
+// A delivery of a thousand events must not cost a thousand waits for the store. So the first event is claimed alone,
+// which lets one of two equal deliveries pass, and then all others together: the store makes few calls of them. If one
+// of these is taken, everything is given back and claimed once more, one by one in the order of the keys: of two
+// deliveries that share some events, one gets all of its own. The other is told to come again.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "policy/identify.h"
 #include <semel/async.h>
+#include <semel/clock.h>
 #include <semel/once.h>
 #include <semel/store.h>
 
@@ -25,15 +28,20 @@ struct JointGrant {
 using JointAction = std::move_only_function<Task<Outcome>(JointGrant)>;
 
 struct JointAnswer {
-  // Ran: the action ran; its fence is that of the event claimed last. Refused: one of the events could not be had; the
-  // first such answer says why. Superseded: all of them are. Replayed: every other event has been handled; the response
-  // is that of the last of them, and null if there was no event at all.
+  // Ran: the action ran; its fence is the newest. Refused: one of the events could not be had; the first such answer
+  // says why. Superseded: all of them are. Replayed: every other event has been handled; the response is that of the
+  // last of them, and null if there was no event at all.
   Answer answer;
   std::size_t superseded = 0;  // events that a newer one of their object has overtaken
 };
 
-// What is pointed to must live until this has ended.
-Task<JointAnswer> run_jointly(Once* once, std::span<const policy::Identity> events, const Policy* policy,
-                              JointAction action, Probe probe);
+// What is pointed to must live until this has ended. One event is what most requests are: its action may be preceded by
+// `probe`, which several events do not have.
+Task<JointAnswer> run_alone(Once* once, const policy::Identity* event, const Policy* policy, JointAction action,
+                            Probe probe);
+
+// The same for several events. `company` is a number that no other call has, of this or of another process; not 0.
+Task<JointAnswer> run_jointly(Once* once, Clock* clock, std::span<const policy::Identity> events, const Policy* policy,
+                              std::uint64_t company, JointAction action);
 
 }  // namespace semel::gateway

@@ -1,20 +1,20 @@
 #include "gateway/replay_cache.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <utility>
 
 #include "core/check.h"
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
+#include <semel/once.h>
 #include <semel/response.h>
 #include <semel/store.h>
 
 namespace semel::gateway {
 namespace {
 
-constexpr Millis trusted_for{30'000};
 constexpr std::size_t entry_overhead_bytes = 512;  // the list, the map, short strings
 
 std::size_t cost(const Response& response) {
@@ -29,8 +29,7 @@ const ReplayCache::Entry* ReplayCache::find(const Key& key) {
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return nullptr;
   const Entries::iterator entry = found->second;
-  const Time now = clock_.now();
-  if (now >= entry->expires_at || now >= entry->trusted_until) {
+  if (clock_.now() >= entry->trusted_until) {
     drop(entry);
     return nullptr;
   }
@@ -38,11 +37,11 @@ const ReplayCache::Entry* ReplayCache::find(const Key& key) {
   return &*entry;
 }
 
-void ReplayCache::put(const Key& key, const Fingerprint& fingerprint, SharedResponse response, Fence fence,
-                      Time expires_at) {
-  if (const auto old = by_key_.find(key); old != by_key_.end()) drop(old->second);
-  const std::size_t size = cost(*response);
-  if (size > bytes_max_ / 4) return;
+void ReplayCache::put(const Key& key, const Fingerprint& fingerprint, const Replayed& answer) {
+  forget(key);
+  const Time now = clock_.now();
+  const std::size_t size = cost(*answer.response);
+  if (size > bytes_max_ / 4 || answer.holds_until <= now) return;
   while (bytes_ + size > bytes_max_) {
     core::check(!entries_.empty(), "an empty cache has room for a quarter of itself");
     drop(std::prev(entries_.end()));
@@ -50,12 +49,16 @@ void ReplayCache::put(const Key& key, const Fingerprint& fingerprint, SharedResp
   bytes_ += size;
   entries_.push_front({.key = key,
                        .fingerprint = fingerprint,
-                       .response = std::move(response),
-                       .fence = fence,
-                       .expires_at = expires_at,
-                       .trusted_until = clock_.now() + trusted_for,
+                       .response = answer.response,
+                       .fence = answer.fence,
+                       .expires_at = answer.expires_at,
+                       .trusted_until = std::min(answer.holds_until, now + trusted_for),
                        .bytes = size});
   by_key_.emplace(key, entries_.begin());
+}
+
+void ReplayCache::forget(const Key& key) {
+  if (const auto found = by_key_.find(key); found != by_key_.end()) drop(found->second);
 }
 
 void ReplayCache::drop(Entries::iterator entry) {

@@ -1,8 +1,8 @@
 // Answers of hot keys, so that a replay need not ask the store.
 //
-// Only ended keys are here, and an ended key does not change before it expires; an entry is trusted for half a minute
-// all the same, so that what an operator does to a key is seen. Bounded in bytes; the entry that was not asked for the
-// longest goes first. Used by one thread.
+// Only ended keys are here, and an ended key does not change before it expires, by the clock of the store. An entry is
+// trusted for a few seconds only, so that what an operator does to a key on another gateway is seen. Bounded in bytes;
+// the entry that was not asked for the longest goes first. Used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
+#include <semel/once.h>
 #include <semel/response.h>
 #include <semel/store.h>
 
@@ -19,6 +20,8 @@ namespace semel::gateway {
 
 class ReplayCache {
  public:
+  static constexpr Millis trusted_for{5'000};
+
   ReplayCache(Clock& clock, std::size_t bytes_max) : clock_(clock), bytes_max_(bytes_max) {}
 
   struct Entry {
@@ -26,14 +29,16 @@ class ReplayCache {
     Fingerprint fingerprint;
     SharedResponse response;
     Fence fence;
-    Time expires_at;
-    Time trusted_until;
-    std::size_t bytes;  // that it counts for
+    Time expires_at;     // by the store's clock, to be told
+    Time trusted_until;  // by ours
+    std::size_t bytes;   // that it counts for
   };
 
   // Valid until the next call.
   const Entry* find(const Key& key);
-  void put(const Key& key, const Fingerprint& fingerprint, SharedResponse response, Fence fence, Time expires_at);
+  void put(const Key& key, const Fingerprint& fingerprint, const Replayed& answer);
+  // An operator has changed the key.
+  void forget(const Key& key);
 
  private:
   using Entries = std::list<Entry>;

@@ -1,6 +1,9 @@
 // What every request of a thread shares.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "gateway/key_cache.h"
 #include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
@@ -13,6 +16,16 @@
 
 namespace semel::gateway {
 
+// Numbers for deliveries of several events: no two are the same, here and in other processes. From any thread.
+class Companies {
+ public:
+  explicit Companies(std::uint64_t seed) : next_(seed) {}
+  std::uint64_t next() { return next_.fetch_add(2, std::memory_order_relaxed) | 1U; }  // never 0
+
+ private:
+  std::atomic<std::uint64_t> next_;
+};
+
 struct Services {
   Once& once;
   Clock& clock;
@@ -22,6 +35,7 @@ struct Services {
   telemetry::RequestLog& log;
   KeyCache& keys;
   Quotas& quotas;
+  Companies& companies;
   store::Glance* glance;  // null if the store cannot tell
 };
 

@@ -26,6 +26,7 @@
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
 #include <semel/async.h>
+#include <semel/key.h>
 #include <semel/result.h>
 
 namespace semel::gateway {
@@ -86,6 +87,10 @@ void Worker::start() {
   });
 }
 
+void Worker::forget(Key key) {
+  asio::post(context_, [this, key = std::move(key)] { replays_.forget(key); });
+}
+
 void Worker::reload(std::shared_ptr<const config::Config> config, TlsSet tls) {
   asio::post(context_, [this, config = std::move(config), tls = std::move(tls)]() mutable {
     plan_ = plan_for(std::move(config), tls);
@@ -118,6 +123,7 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .log = log_,
                           .keys = keys_,
                           .quotas = shared_.quotas,
+                          .companies = shared_.companies,
                           .glance = shared_.glance};
   return exchange(services, plan_, &transaction);
 }

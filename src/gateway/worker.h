@@ -15,6 +15,7 @@
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
 #include "gateway/replay_cache.h"
+#include "gateway/services.h"
 #include "gateway/tls_set.h"
 #include "http/listener.h"
 #include "http/session.h"
@@ -27,6 +28,7 @@
 #include "telemetry/sightings.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/once.h>
 #include <semel/result.h>
 
@@ -42,6 +44,7 @@ struct Shared {
   http::Gate& gate;
   Quotas& quotas;
   RateLimiters& limiters;
+  Companies& companies;
   store::Glance* glance;  // the store's, if it has one
 };
 
@@ -58,6 +61,7 @@ class Worker : public http::RequestHandler {
 
   // May be called from any thread.
   void reload(std::shared_ptr<const config::Config> config, TlsSet tls);
+  void forget(Key key);
   void drain();
   void stop();
   void join();

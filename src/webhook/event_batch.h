@@ -1,6 +1,6 @@
 // A delivery that holds several events, each with a key of its own.
 //
-// Events are claimed one by one; the handler gets those that have not been processed yet, in the order in which they
+// Events are claimed together; the handler gets those that have not been processed yet, in the order in which they
 // came, and the delivery is acknowledged when all of them are done.
 #pragma once
 

@@ -48,7 +48,9 @@ class Listener {
                  .config = [this] { return config_; },
                  .metrics = [] { return "semel_build_info 1\n"; },
                  .upstream_trouble = [this] { return trouble_of(upstream_trouble); },
-                 .draining = [this] { return draining; }},
+                 .draining = [this] { return draining; },
+                 .forget = [this](const Key& key) { forgotten.push_back(key); },
+                 .forgotten_within = Millis{5'000}},
                 exposure);
     test::FakeTransaction client(context_.get_executor(), method, target, std::move(fields), std::move(body));
     test::run(context_, handled(&admin, &client));
@@ -60,6 +62,7 @@ class Listener {
 
   std::string upstream_trouble;
   bool draining = false;
+  std::vector<Key> forgotten;  // that an operator has changed
   Exposure exposure = Exposure::loopback;
 
  private:

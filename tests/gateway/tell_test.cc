@@ -56,7 +56,8 @@ bool has(const Response& response, std::string_view name) {
 // An answer of before, with its mark; from now on this thread answers it without the store.
 TEST_F(TellTest, ReplaysAndRemembers) {
   const SharedResponse before = test::response_of("charged");
-  const Told again = told(Replayed{.response = before, .fence = {.number = 3, .owner = {}}, .expires_at = later()});
+  const Told again = told(
+      Replayed{.response = before, .fence = {.number = 3, .owner = {}}, .expires_at = later(), .holds_until = later()});
   EXPECT_EQ(again.ending, Ending::replayed);
   EXPECT_EQ(again.fence, 3U);
   EXPECT_EQ(own(again).status, 201);
@@ -70,7 +71,7 @@ TEST_F(TellTest, ReplaysAndRemembers) {
 // A record that cannot be a response is refused, and is not remembered.
 TEST_F(TellTest, RefusesADamagedRecord) {
   const SharedResponse damaged = std::make_shared<const Response>(Response{.status = 7, .fields = {}, .body = {}});
-  const Told refused = told(Replayed{.response = damaged, .fence = {}, .expires_at = later()});
+  const Told refused = told(Replayed{.response = damaged, .fence = {}, .expires_at = later(), .holds_until = later()});
   EXPECT_EQ(refused.problem, ProblemType::record_corrupt);
   EXPECT_EQ(world.replays.find(test::key_of(1)), nullptr);
 }

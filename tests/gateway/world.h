@@ -61,6 +61,7 @@ class World {
   telemetry::RequestLog log_{sink_};
   gateway::KeyCache keys_{clock, context.get_executor()};
   gateway::Quotas quotas_;
+  gateway::Companies companies_{1};
 
  public:
   const gateway::Services services{.once = once,
@@ -71,6 +72,7 @@ class World {
                                    .log = log_,
                                    .keys = keys_,
                                    .quotas = quotas_,
+                                   .companies = companies_,
                                    .glance = nullptr};
 };
 
