@@ -22,15 +22,36 @@ namespace {
 
 constexpr std::uint16_t switching_protocols = 101;
 constexpr std::uint16_t final_from = 200;
+constexpr int interims_max = 32;  // before the final answer
+
+// Those that are known (100 Continue, 102 Processing, 103 Early Hints, 104 Upload Resumption Supported). What else is
+// below 200 may be anything, and what comes behind it could be taken for the answer.
+bool is_interim(std::uint16_t status) {
+  return status == 100 || (status >= 102 && status <= 104);
+}
 constexpr std::string_view head_end = "\r\n\r\n";
+constexpr std::size_t status_at = 9;  // behind "HTTP/1.1 "
 
 CallEnd end_of(Failure failure) {
   return failure == Failure::timed_out ? CallEnd::timed_out : CallEnd::lost;
 }
 
+// Whether an upstream that has not heard all of a request has answered for good, with something else than a success: it
+// wants no more. One that begins a success may read on while it answers.
+bool turns_down(std::string_view unread) {
+  for (;;) {
+    const std::size_t end = unread.find(head_end);
+    if (end == std::string_view::npos || unread.size() < status_at + 3) return false;
+    const char first = unread[status_at];
+    if (first != '1') return first >= '3';
+    unread.remove_prefix(end + head_end.size());
+  }
+}
+
 }  // namespace
 
 Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
+  const auto enough = [](std::string_view unread) { return turns_down(unread); };
   for (Upstream::Use use = Upstream::Use::pooled;; use = Upstream::Use::fresh) {
     link_ = use == Upstream::Use::pooled ? upstream_.pooled() : nullptr;
     if (link_ == nullptr) {
@@ -42,9 +63,14 @@ Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
     connection.reset_written();
     connection.deadline().expect_within(timeout_);
     runtime::failpoint("upstream-connected");
-    const Try<void> sent = co_await connection.write(head, body);
+    const Try<bool> sent = co_await connection.write_listening(head, body, enough);
+    cut_short_ = !sent || !*sent;
     if (sent) co_return CallEnd::answered;
-    if (connection.written() > 0) co_return end_of(sent.error());
+    if (connection.written() > 0) {
+      // The upstream may have answered and closed; then the answer is here. It counts only if it is one.
+      if (sent.error() != Failure::broken || !co_await connection.fill()) co_return end_of(sent.error());
+      co_return CallEnd::answered;
+    }
     if (!link_->reused()) co_return CallEnd::not_reached;
   }
 }
@@ -81,12 +107,12 @@ Task<CallEnd> Call::read_repaired_head() {
 
 Task<CallEnd> Call::read_head() {
   Connection& connection = link_->connection();
-  for (bool interim = false;; interim = true) {
+  for (int interims = 0;;) {
     renew_parser();
     if (connection.unread().empty()) {
       const Try<void> filled = co_await connection.fill();
       if (!filled) {
-        stale_ = link_->reused() && filled.error() != Failure::timed_out && !interim;
+        stale_ = link_->reused() && filled.error() != Failure::timed_out && interims == 0;
         co_return end_of(filled.error());
       }
     }
@@ -109,6 +135,7 @@ Task<CallEnd> Call::read_head() {
     }
     if (head_.status() == switching_protocols) co_return may_switch_ ? CallEnd::answered : CallEnd::lost;
     if (head_.status() >= final_from) co_return CallEnd::answered;
+    if (!is_interim(head_.status()) || ++interims > interims_max) co_return CallEnd::lost;
   }
 }
 
@@ -163,7 +190,7 @@ bool Call::switched() const {
 void Call::finish() {
   if (!complete() || switched()) return;
   link_->connection().consume(std::exchange(unconsumed_, 0));
-  if (head_.keep_alive() && !ended_by_close_) link_->keep();
+  if (head_.keep_alive() && !ended_by_close_ && !cut_short_) link_->keep();
   link_.reset();
 }
 

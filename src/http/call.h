@@ -39,7 +39,8 @@ class Call {
   [[nodiscard]] bool switched() const;
   [[nodiscard]] Connection& connection() { return link_->connection(); }
 
-  // Sends the request on a connection that takes it: all of it, or a head whose body follows with send_more().
+  // Sends the request on a connection that takes it: all of it, or a head whose body follows with send_more(). Returns
+  // `answered` if read_head() comes next. An upstream may answer before it has heard all, and then hears no more.
   Task<CallEnd> send(std::string_view head, std::string_view body);
   Attempted<void> send_more(std::string_view first, std::string_view second = {}, std::string_view third = {});
 
@@ -79,6 +80,7 @@ class Call {
   bool may_switch_ = false;
   bool stale_ = false;
   bool ended_by_close_ = false;
+  bool cut_short_ = false;  // the request did not go out whole, so the connection cannot carry another one
 };
 
 }  // namespace semel::http

@@ -15,7 +15,9 @@
 #include <sys/types.h>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
 
@@ -32,6 +34,7 @@ namespace asio = boost::asio;
 constexpr std::size_t buffer_bytes_first = 4096;    // an idle connection costs no more than this
 constexpr std::size_t buffer_bytes_grown = 65'536;  // one that streams reads this much at a time
 constexpr std::size_t parts_max = 3;
+constexpr std::size_t listened_bytes_max = 65'536;  // of an answer that comes while the request is being written
 constexpr auto quietly = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
 void send_at_once(Socket& socket) {
@@ -50,6 +53,14 @@ ssize_t send_together(int socket, std::span<const std::string_view> parts) {
   message.msg_iov = pieces.data();
   message.msg_iovlen = count;
   return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void drop_front(std::span<std::string_view> parts, std::size_t size) {
+  for (std::string_view& part : parts) {
+    const std::size_t of_part = std::min(size, part.size());
+    part.remove_prefix(of_part);
+    size -= of_part;
+  }
 }
 
 }  // namespace
@@ -123,17 +134,52 @@ Attempted<void> Connection::write(std::string_view first, std::string_view secon
     const Try<std::size_t> size = write_now(parts);
     if (!size) co_return failed(size.error());
     written_ += *size;
-    std::size_t gone = *size;
-    for (std::string_view& part : parts) {
-      const std::size_t of_part = std::min(gone, part.size());
-      part.remove_prefix(of_part);
-      gone -= of_part;
-    }
+    drop_front(parts, *size);
     if (*size > 0) continue;
     runtime::failpoint("written-in-part");
     const auto [error] = co_await socket_.async_wait(Socket::wait_write, quietly);
     if (error) co_return failed(reason(error));
   }
+  co_return Try<void>();
+}
+
+Attempted<bool> Connection::write_listening(std::string_view first, std::string_view second, Enough enough) {
+  if (tls_ != nullptr) {
+    const Try<void> sent = co_await write(first, second);
+    if (!sent) co_return failed(sent.error());
+    co_return true;
+  }
+  std::array<std::string_view, parts_max> parts{first, second, {}};
+  bool listening = true;
+  while (!std::ranges::all_of(parts, &std::string_view::empty)) {
+    const Try<std::size_t> size = write_now(parts);
+    if (!size) co_return failed(size.error());
+    written_ += *size;
+    drop_front(parts, *size);
+    if (*size > 0) continue;
+    runtime::failpoint("written-in-part");
+    if (!listening) {
+      const auto [error] = co_await socket_.async_wait(Socket::wait_write, quietly);
+      if (error) co_return failed(reason(error));
+      continue;
+    }
+    const Try<void> ready = co_await writable_or_readable();
+    if (!ready) co_return failed(ready.error());
+    if (nothing_arrived()) continue;
+    const Try<void> filled = co_await fill();
+    if (enough(unread())) co_return false;
+    listening = filled && unread().size() < listened_bytes_max;
+  }
+  co_return true;
+}
+
+Attempted<void> Connection::writable_or_readable() {
+  auto waits = asio::experimental::make_parallel_group(socket_.async_wait(Socket::wait_write, asio::deferred),
+                                                       socket_.async_wait(Socket::wait_read, asio::deferred));
+  const auto [order, writable, readable] =
+      co_await waits.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable_t<Executor>());
+  const boost::system::error_code& first = order[0] == 0 ? writable : readable;
+  if (first) co_return failed(reason(first));
   co_return Try<void>();
 }
 
@@ -154,6 +200,10 @@ Failure Connection::reason(const boost::system::error_code& error) const {
 bool Connection::silent() {
   if (from_ != to_ || !socket_.is_open()) return false;
   if (tls_ != nullptr) return tls_->silent();
+  return nothing_arrived();
+}
+
+bool Connection::nothing_arrived() {
   char byte = 0;
   return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
          (errno == EAGAIN || errno == EWOULDBLOCK);

@@ -16,6 +16,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/error_code.hpp>
 
+#include "core/function_ref.h"
 #include "http/failure.h"
 #include "http/ticker.h"
 #include "http/tls.h"
@@ -56,6 +57,10 @@ class Connection {
 
   // Writes all parts, in order. written() counts the bytes that went out, also when the call fails.
   Attempted<void> write(std::string_view first, std::string_view second = {}, std::string_view third = {});
+  // The same, but listens while the peer takes no more: if `enough` says so of what it has sent, the rest is not
+  // written, and this returns false. Over TLS it does not listen.
+  using Enough = core::FunctionRef<bool(std::string_view unread)>;
+  Attempted<bool> write_listening(std::string_view first, std::string_view second, Enough enough);
   [[nodiscard]] std::size_t written() const { return written_; }
   void reset_written() { written_ = 0; }
 
@@ -79,6 +84,9 @@ class Connection {
   void make_room();
   // Returns how many bytes the system took at once; 0 if it takes none now.
   Try<std::size_t> write_now(std::span<const std::string_view> parts);
+  [[nodiscard]] bool nothing_arrived();
+  // Waits until the peer takes more or has sent something.
+  Attempted<void> writable_or_readable();
   [[nodiscard]] Failure reason(const boost::system::error_code& error) const;
   // The same with TLS: connection_tls.cc.
   Attempted<void> shake_hands();

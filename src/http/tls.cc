@@ -44,16 +44,20 @@ void expect_host(SSL* session, const std::string& host) {
     set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host.c_str()) == 1;
   }
   core::check(set, "OpenSSL has memory");
-  SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // The name must be among the alternative names: a common name is no host (RFC 9525 §2).
+  SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 }
 
-// The certificate has been verified: otherwise the handshake would have failed.
+// The certificate has been verified: otherwise the handshake would have failed. Authorities give names without asking
+// each other, so a subject means little without its issuer. In the text of a name a semicolon is escaped.
 std::string subject_of(SSL* session) {
   const X509* const certificate = SSL_get0_peer_certificate(session);
   if (certificate == nullptr) return {};
   const std::unique_ptr<BIO, int (*)(BIO*)> out(BIO_new(BIO_s_mem()), BIO_free);
   core::check(out != nullptr, "OpenSSL has memory");
   X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
+  BIO_puts(out.get(), ";");
+  X509_NAME_print_ex(out.get(), X509_get_issuer_name(certificate), 0, XN_FLAG_RFC2253);
   char* text = nullptr;
   const long size = BIO_get_mem_data(out.get(), &text);
   return {text, static_cast<std::size_t>(size)};

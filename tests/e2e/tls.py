@@ -207,6 +207,21 @@ class ClientCertificates(Case):
                 self.assert_problem(client.ask("POST", "/v1/x", [("Idempotency-Key", "k1")]), 401, "scope-missing")
         self.assertEqual(self.stage.count(), 2)
 
+    def test_a_subject_belongs_to_its_authority(self):
+        """Two authorities have certified the same name: neither client gets the other's answer."""
+        self.answer_all(body=lambda arrival: arrival.message.get("X-Who").encode())
+        other = certificates.Authority(self.authority.folder, "other-ca")
+        both = pathlib.Path(self.authority.folder) / "both.pem"
+        both.write_bytes(pathlib.Path(self.authority.path).read_bytes() + pathlib.Path(other.path).read_bytes())
+        pairs = [authority.sign(name, "/O=Example/CN=alice")
+                 for name, authority in (("alice-1", self.authority), ("alice-2", other))]
+        with self.secure(TLS + BY_SUBJECT, more=f', client_ca = "{both}"') as semel:
+            for who, (cert, key) in zip(("one", "two"), pairs):
+                with self.client(semel, cert=cert, key=key) as client:
+                    reply = client.ask("POST", "/v1/x", [("Idempotency-Key", "k1"), ("X-Who", who)])
+                    self.assertEqual((reply.status, reply.body), (200, who.encode()))
+        self.assertEqual(self.stage.count(), 2)
+
 
 class Upstream(Case):
     """The stage speaks TLS; the gateway is the client."""
@@ -252,6 +267,15 @@ class Upstream(Case):
         """Signed by nobody we trust: 502, nothing was sent, the key is free."""
         self.stand(self.cert, self.key)
         self.refused(why="its certificate is refused: unable to get local issuer certificate")
+
+    def test_a_common_name_is_no_host(self):
+        """The right authority and the right name, but only as a common name: browsers refuse that, too."""
+        cert, key = self.authority.sign("common", "/CN=localhost", alt="DNS:elsewhere.test")
+        self.stand(cert, key)
+        self.refused(f'ca = "{self.authority.path}"\n', host="localhost", why="hostname mismatch")
+        bare = self.authority.sign_without_names("bare", "/CN=localhost")
+        self.stand(*bare)
+        self.refused(f'ca = "{self.authority.path}"\n', host="localhost", why="hostname mismatch")
 
     def test_a_certificate_for_another_name_is_refused(self):
         """The right authority, but not the host that was asked for."""

@@ -308,6 +308,26 @@ class Faults(harness.Case):
             reply = client.reply()
             self.assertEqual((reply.status, reply.body), (413, b"no"))
 
+    def test_an_early_answer_of_an_upstream_that_reads_no_more(self):
+        """It answers in the middle of the body, and closes or stays: the answer counts by its status, here and later."""
+        config = CONFIG.replace("[upstream.app]", '[limits]\nbody_bytes = "64MiB"\n[upstream.app]') + ROUTE
+        body = b"x" * (24 << 20)
+        with self.gateway(config) as semel:
+            for key, leave in (("stays", lambda arrival: None), ("closes", lambda arrival: arrival.close())):
+                client = self.begin(semel, key, body)
+                arrival = self.stage.next()
+                arrival.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+                time.sleep(0.3)
+                leave(arrival)
+                reply = client.reply()
+                self.assertEqual((reply.status, reply.body), (413, b"no"), key)
+                before = self.stage.count()
+                again = semel.ask("POST", "/v1/x", keyed(key), body)
+                self.assertEqual((again.status, again.body), (413, b"no"), key)
+                self.assertEqual(self.stage.count(), before)
+            # Half a request is on that connection: it is not used again.
+            self.warm(semel)
+
     # Several addresses
 
     def test_one_of_two_addresses_is_dead(self):
