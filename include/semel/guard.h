@@ -53,8 +53,8 @@ class Guard {
     std::string key_from = "{header:Idempotency-Key}";
     std::string scope = "{header:Authorization}";
     std::string space = "default";
-    BodyForm fingerprint = BodyForm::json;
-    std::vector<std::string> ignore = {};  // JSON Pointers
+    BodyForm fingerprint = BodyForm::json;  // of bodies whose Content-Type says JSON; others are compared as bytes
+    std::vector<std::string> ignore = {};   // JSON Pointers
     Policy policy = {};
     std::vector<std::pair<std::string, Verdict>> keep = {};  // by status or class: {"404", Verdict::release}
     std::vector<std::string> replay_fields = {};  // fields to replay that normally are not: Set-Cookie, Date …

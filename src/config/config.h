@@ -41,6 +41,7 @@ struct ServerConfig {
   std::string name = "semel";
   std::string providers;  // a folder of the user's own provider files
   policy::Forwarded forwarded = policy::Forwarded::append;
+  policy::Overrides overrides = policy::Overrides::drop;
   std::string user;  // the user to become when started as root
   std::optional<TlsFiles> tls;
 };

@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::array forwarded_choices{reading::Choice<policy::Forwarded>{"append", policy::Forwarded::append},
                                        reading::Choice<policy::Forwarded>{"replace", policy::Forwarded::replace}};
+constexpr std::array overrides_choices{reading::Choice<policy::Overrides>{"drop", policy::Overrides::drop},
+                                       reading::Choice<policy::Overrides>{"pass", policy::Overrides::pass}};
 constexpr std::array level_choices{
     reading::Choice<LogLevel>{"error", LogLevel::error}, reading::Choice<LogLevel>{"warning", LogLevel::warning},
     reading::Choice<LogLevel>{"info", LogLevel::info}, reading::Choice<LogLevel>{"debug", LogLevel::debug}};
@@ -81,6 +83,7 @@ void read_server(reading::Reading& reading, const reading::Node* node, ServerCon
   reading::read_parsed(table, "name", server.name, parse_token, same);
   reading::read_text(table, "providers", server.providers);
   reading::read_choice(table, "forwarded", server.forwarded, forwarded_choices);
+  reading::read_choice(table, "overrides", server.overrides, overrides_choices);
   reading::read_text(table, "user", server.user);
   if (const reading::Node* const tls = table.find("tls")) {
     reading::TableReader files(reading, tls, "server.tls");

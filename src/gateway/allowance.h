@@ -1,6 +1,7 @@
 // The quotas' part in one request: is there room for a new key of its scope, and what became of it.
 //
-// Events of webhooks have rates of their own and one sender, so they are not counted.
+// Events of webhooks have rates of their own and one sender, so they are not counted. A scope in which nothing has
+// succeeded yet may have been made up: its keys count for the client's address, too, under the same limits.
 #pragma once
 
 #include <optional>
@@ -9,6 +10,7 @@
 #include "gateway/job.h"
 #include "gateway/quotas.h"
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/once.h>
 
 namespace semel::gateway {
@@ -29,6 +31,7 @@ class Allowance {
   const Job& job_;
   const bool counts_;
   std::optional<Time> counted_until_;
+  std::optional<ScopeDigest> stranger_;  // the address that the key counts for as well
 };
 
 }  // namespace semel::gateway

@@ -59,6 +59,10 @@ Told told_refused(const Incoming& incoming, const policy::Refusal& refusal) {
   return told_refusal(refusal.problem, no_wait, incoming.config().reply, refusal.detail);
 }
 
+Told told_dropping(const std::string& name) {
+  return told_plainly(Ending::malformed, 400, "The Connection field names " + name + ", which must not be dropped.");
+}
+
 // Which way a request goes whose body is there.
 Way way_of(const Incoming& incoming, const policy::Route& route, const policy::RequestView& request,
            policy::Identified identified) {
@@ -90,6 +94,7 @@ std::optional<Told> answer_here(const Incoming& incoming) {
     return told_plainly(Ending::malformed, 502,
                         "The request has been through this gateway before: an upstream points back at it.");
   }
+  if (const auto dropped = policy::dropped_by_request(incoming.request.fields)) return told_dropping(*dropped);
   switch (policy::reach_of(incoming.request)) {
     case policy::Reach::onward:
       return std::nullopt;
@@ -105,10 +110,7 @@ std::optional<Told> answer_here(const Incoming& incoming) {
 
 Task<Way> look_at_request(const Incoming* incoming, const policy::Route* route, std::string* body) {
   policy::RequestView request = incoming->request;
-  if (const auto dropped = policy::dropped_by_request(request.fields, *route)) {
-    co_return told_plainly(Ending::malformed, 400,
-                           "The Connection field names " + *dropped + ", which must not be dropped.");
-  }
+  if (const auto dropped = policy::dropped_by_request(request.fields, *route)) co_return told_dropping(*dropped);
   if (surely_keyless(*route, request)) co_return Streamed{.target = &route->target};
   std::optional<policy::Keyed> keyed;
   if (!policy::needs_body(*route)) {

@@ -84,7 +84,8 @@ policy::Hop hop_of(const Incoming& incoming) {
           .host = incoming.host,
           .version = incoming.client.head().version() == 10 ? "1.0" : "1.1",
           .via = incoming.config().server.name,
-          .forwarded = incoming.config().server.forwarded};
+          .forwarded = incoming.config().server.forwarded,
+          .overrides = incoming.config().server.overrides};
 }
 
 BodyFrame frame_of(const Incoming& incoming, const policy::RequestView& request) {

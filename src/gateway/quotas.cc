@@ -81,6 +81,20 @@ void Quotas::give_back(const ScopeDigest& scope, Time expires_at, Millis ttl) {
   --found->second.keys;
 }
 
+bool Quotas::proven(const ScopeDigest& scope) {
+  Shard& shard = shard_of(scope);
+  const std::scoped_lock lock(shard.mutex);
+  const auto found = shard.scopes.find(scope);
+  return found != shard.scopes.end() && found->second.proven;
+}
+
+void Quotas::prove(const ScopeDigest& scope) {
+  Shard& shard = shard_of(scope);
+  const std::scoped_lock lock(shard.mutex);
+  const auto found = shard.scopes.find(scope);
+  if (found != shard.scopes.end()) found->second.proven = true;
+}
+
 void Quotas::keep(const ScopeDigest& scope, Time expires_at, Millis ttl, std::size_t bytes) {
   Shard& shard = shard_of(scope);
   const std::scoped_lock lock(shard.mutex);

@@ -41,6 +41,10 @@ class Quotas {
                                Millis ttl);
   // What admit() let in was released, with the same times: it counts no more.
   void give_back(const ScopeDigest& scope, Time expires_at, Millis ttl);
+  // Whether a request of the scope has succeeded before. Anybody can make up a scope: until it has, its keys count for
+  // the address, too.
+  bool proven(const ScopeDigest& scope);
+  void prove(const ScopeDigest& scope);
   // It is kept with an answer of this size.
   void keep(const ScopeDigest& scope, Time expires_at, Millis ttl, std::size_t bytes);
 
@@ -55,6 +59,7 @@ class Quotas {
     std::vector<Slot> slots;  // by end
     std::uint64_t keys = 0;   // of all slots
     std::uint64_t bytes = 0;
+    bool proven = false;
   };
   struct Shard {
     std::mutex mutex;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "http/network.h"
 #include "reading/units.h"
 #include "webhook/webhook.h"
 #include <semel/clock.h>
@@ -23,7 +24,7 @@ std::optional<Millis> RateLimiter::take(const webhook::Webhook& webhook, std::st
   const std::scoped_lock lock(mutex_);
   // An address that sends too much must not use up what there is for the others.
   if (webhook.rate_limit_per_ip) {
-    const std::string known(address);
+    const std::string known = http::network_of(address);
     if (by_address_.size() >= addresses_max && !by_address_.contains(known)) make_room(*webhook.rate_limit_per_ip, now);
     const auto wait = by_address_[known].take(*webhook.rate_limit_per_ip, now);
     if (wait) return wait;

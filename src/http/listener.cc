@@ -20,6 +20,7 @@
 
 #include "http/connection.h"
 #include "http/failure.h"
+#include "http/network.h"
 #include "http/session.h"
 #include "http/ticker.h"
 #include "http/tls.h"
@@ -47,7 +48,7 @@ class Visit {
         handler_(handler),
         handshake_time_(limits.head_time),
         number_(++gate.connections),
-        address_(gate.per_address_max == 0 ? std::string() : connection->peer_address()),
+        address_(gate.per_address_max == 0 ? std::string() : network_of(connection->peer_address())),
         of_address_(address_.empty() ? 0 : gate.visitors.enter(address_)),
         session_(std::move(connection), handler, limits, gate.draining) {}
   ~Visit() {

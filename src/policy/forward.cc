@@ -2,6 +2,7 @@
 #include "policy/forward.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -31,12 +32,19 @@ constexpr std::string_view host_field_name = "X-Forwarded-Host";
 
 // Written anew below, or not ours to pass on.
 constexpr NameSet rewritten("Host", "Expect", attempt_field, via_field, for_field);
+constexpr NameSet overriding("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL",
+                             "X-Original-Method", "X-Rewrite-URL", "X-Original-URI");
 constexpr NameSet of_the_way("Forwarded", "X-Real-IP");
 constexpr std::string_view of_the_way_prefix = "X-Forwarded";
 
-// Fields that matter to every guarded request.
+// Fields that decide what a request means or who sent it. What a proxy before us tells of a client has no fixed names:
+// these are the usual ones.
 constexpr NameSet meaningful("Host", "Content-Length", "Content-Type", "Authorization", "Cookie", "Idempotency-Key",
-                             "Signature", "Signature-Input");
+                             "Signature", "Signature-Input", via_field, "True-Client-IP", "From", "Origin", "Referer");
+constexpr std::array<std::string_view, 17> prefixes_of_identity{
+    "X-Auth",  "X-User",  "X-Remote", "X-Client", "X-SSL",  "X-TLS", "X-Tenant", "X-Account", "X-Consumer",
+    "X-Amzn-", "X-Goog-", "X-MS-",    "CF-",      "Remote", "SSL-",  "Webhook-", "Svix-"};
+constexpr std::string_view signature_word = "signature";
 
 // The lines of a list field as one, followed by `last`.
 std::string appended(std::span<const FieldView> fields, std::string_view name, std::string_view last) {
@@ -48,9 +56,21 @@ std::string appended(std::span<const FieldView> fields, std::string_view name, s
   return list.append(last);
 }
 
+bool begins_with(std::string_view name, std::string_view prefix) {
+  return core::equal_ignoring_case(name.substr(0, prefix.size()), prefix);
+}
+
 bool tells_the_way(std::string_view name) {
-  return of_the_way.contains(name) ||
-         core::equal_ignoring_case(name.substr(0, of_the_way_prefix.size()), of_the_way_prefix);
+  return of_the_way.contains(name) || begins_with(name, of_the_way_prefix);
+}
+
+bool says_who(std::string_view name) {
+  if (meaningful.contains(name) || tells_the_way(name)) return true;
+  if (std::ranges::any_of(prefixes_of_identity, [&](std::string_view prefix) { return begins_with(name, prefix); })) {
+    return true;
+  }
+  const auto same = [](char a, char b) { return core::to_lower(a) == b; };
+  return !std::ranges::search(name, signature_word, same).empty();
 }
 
 constexpr std::string_view hops_field = "Max-Forwards";
@@ -97,6 +117,7 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
     if (is_hop_by_hop(field.name) || is_framing(field.name) || contains_name(connection, field.name)) continue;
     if (rewritten.contains(field.name)) continue;
     if (!keep_the_way && tells_the_way(field.name)) continue;
+    if (hop.overrides == Overrides::drop && overriding.contains(field.name)) continue;
     if (counting && core::equal_ignoring_case(field.name, hops_field)) {
       sink(field.name, counted_down(field.value));
       continue;
@@ -111,10 +132,17 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
   if (attempt) sink(attempt_field, std::to_string(*attempt));
 }
 
-std::optional<std::string> dropped_by_request(std::span<const FieldView> fields, const Route& route) {
+std::optional<std::string> dropped_by_request(std::span<const FieldView> fields) {
   for (const std::string_view name : named_by_connection(fields)) {
-    const bool identifies = names_header(route.key_from, name) || names_header(route.scope, name);
-    if (identifies || meaningful.contains(name)) return std::string(name);
+    if (says_who(name)) return std::string(name);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> dropped_by_request(std::span<const FieldView> fields, const Route& route) {
+  if (auto dropped = dropped_by_request(fields)) return dropped;
+  for (const std::string_view name : named_by_connection(fields)) {
+    if (names_header(route.key_from, name) || names_header(route.scope, name)) return std::string(name);
   }
   return std::nullopt;
 }

@@ -24,6 +24,10 @@ inline constexpr std::string_view attempt_field = "Idempotency-Attempt";
 // What becomes of the X-Forwarded-* fields that a request brings along.
 enum class Forwarded : std::uint8_t { append, replace };
 
+// What becomes of the fields that tell an upstream to take another method or path than the request line says
+// (X-HTTP-Method-Override, X-Original-URL): a guarded POST must not become something else behind the guard.
+enum class Overrides : std::uint8_t { drop, pass };
+
 // How the request reached us.
 struct Hop {
   std::string_view scheme;           // "http" or "https"
@@ -31,6 +35,7 @@ struct Hop {
   std::string_view version = "1.1";  // of HTTP
   std::string_view via;              // our name
   Forwarded forwarded = Forwarded::append;
+  Overrides overrides = Overrides::drop;
 };
 
 // `host` is the Host field to send. `attempt` is the fence's number; null if the request is not guarded. With `append`,
@@ -40,7 +45,10 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
                  std::optional<std::uint64_t> attempt, FieldSink sink);
 
 // The name of a field that the request asks us to drop (`Connection: Authorization`) and that decides what the request
-// means: the key, what the scope is made of, Host, Content-Length, signatures. Such a request is refused (400).
+// means or says who sent it: Host, Content-Length, credentials, signatures, what proxies tell of the client. Such a
+// request is refused (400).
+std::optional<std::string> dropped_by_request(std::span<const FieldView> fields);
+// The same, and for what the key and the scope of a route are made of.
 std::optional<std::string> dropped_by_request(std::span<const FieldView> fields, const Route& route);
 
 // The value of an Upgrade field that asks for one, or agrees.

@@ -96,8 +96,10 @@ Identified identify(const Route& route, const RequestView& request, Keyed keyed)
   auto* const key_of = std::get_if<KeyOf>(&keyed);
   if (key_of == nullptr) return Keyless{};
   const Request asked{.method = request.method, .target = request.target, .body = request.body};
+  // In a text, 100 and 1e2 are two texts.
+  const BodyForm form = is_json(request) ? route.fingerprint : BodyForm::raw;
   return Identity{.key = std::move(key_of->key),
-                  .fingerprint = fingerprint(asked, route.fingerprint, route.ignore),
+                  .fingerprint = fingerprint(asked, form, route.ignore),
                   .key_text = std::move(key_of->text)};
 }
 

@@ -28,6 +28,8 @@ namespace {
 
 Verdict usual_verdict(std::uint16_t status) {
   switch (status) {
+    case 401:
+    case 403:
     case 408:
     case 409:
     case 425:

@@ -1,6 +1,7 @@
 // What is kept of an answer, and whether one is kept at all.
 //
 //   2xx, 3xx, 4xx                    keep      the handler said what came of it
+//   401, 403                         release   nobody was let in, and strangers must not fill the store
 //   408, 409, 425, 429               release   it says that nothing was done and to try again
 //   500, 501, 503                    release   the handler says that it failed
 //   502, 504, every other 5xx        unknown   speaks for something further back, or for nobody

@@ -40,12 +40,27 @@ inline std::vector<std::string_view> lines_of(std::span<const FieldView> fields,
   return lines;
 }
 
-// Whether the body is a form, as its Content-Type says.
+// The type of the body without its parameters, as Content-Type says; empty unless that is there exactly once.
+inline std::string_view media_type_of(const RequestView& request) {
+  const FieldView* found = nullptr;
+  for (const FieldView& field : request.fields) {
+    if (!core::equal_ignoring_case(field.name, "Content-Type")) continue;
+    if (found != nullptr) return {};
+    found = &field;
+  }
+  return found == nullptr ? std::string_view() : core::trimmed(found->value.substr(0, found->value.find(';')));
+}
+
 inline bool is_form(const RequestView& request) {
-  const std::vector<std::string_view> types = lines_of(request.fields, "Content-Type");
-  if (types.size() != 1) return false;
-  const std::string_view type = types.front().substr(0, types.front().find(';'));
-  return core::equal_ignoring_case(core::trimmed(type), "application/x-www-form-urlencoded");
+  return core::equal_ignoring_case(media_type_of(request), "application/x-www-form-urlencoded");
+}
+
+// application/json, or a type that is written as JSON (RFC 6839: application/problem+json).
+inline bool is_json(const RequestView& request) {
+  constexpr std::string_view suffix = "+json";
+  const std::string_view type = media_type_of(request);
+  if (core::equal_ignoring_case(type, "application/json") || core::equal_ignoring_case(type, "text/json")) return true;
+  return type.size() > suffix.size() && core::equal_ignoring_case(type.substr(type.size() - suffix.size()), suffix);
 }
 
 }  // namespace semel::policy

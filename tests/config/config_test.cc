@@ -18,16 +18,17 @@ using test::least;
 
 // Everything the general tables can say arrives in the configuration.
 TEST(Config, HoldsWhatTheFileSays) {
-  const Config made = config(std::string(least) +
-                             "[server]\nlisten = '[::1]:81'\nthreads = 3\npublic_url = 'https://pay.example/x'\n"
-                             "hosts = ['pay.example', '*.shop.example:8443']\n"
-                             "name = 'edge'\nforwarded = 'replace'\ntls = { cert = 'c.pem', key = 'k.pem' }\n"
-                             "[admin]\nlisten = '0.0.0.0:9'\ntoken = 'env:TOKEN'\n"
-                             "[store]\nurl = 'embedded:/var/lib/semel'\nfree_bytes_min = '1GiB'\ncache_bytes = 0\n"
-                             "[limits]\nbody_bytes = 2000\nwaiters = 5\nheader_timeout = '1s'\n"
-                             "[log]\nlevel = 'debug'\nrequests = false\n"
-                             "[reply]\nproblem_base = 'https://e.example/p/'\nreplayed_header = 'X-Replay'\ndocs_url = "
-                             "''\nerror_member = true\n");
+  const Config made =
+      config(std::string(least) +
+             "[server]\nlisten = '[::1]:81'\nthreads = 3\npublic_url = 'https://pay.example/x'\n"
+             "hosts = ['pay.example', '*.shop.example:8443']\n"
+             "name = 'edge'\nforwarded = 'replace'\noverrides = 'pass'\ntls = { cert = 'c.pem', key = 'k.pem' }\n"
+             "[admin]\nlisten = '0.0.0.0:9'\ntoken = 'env:TOKEN'\n"
+             "[store]\nurl = 'embedded:/var/lib/semel'\nfree_bytes_min = '1GiB'\ncache_bytes = 0\n"
+             "[limits]\nbody_bytes = 2000\nwaiters = 5\nheader_timeout = '1s'\n"
+             "[log]\nlevel = 'debug'\nrequests = false\n"
+             "[reply]\nproblem_base = 'https://e.example/p/'\nreplayed_header = 'X-Replay'\ndocs_url = "
+             "''\nerror_member = true\n");
   EXPECT_EQ(made.server.listen, (reading::Endpoint{.host = "::1", .port = 81}));
   EXPECT_EQ(made.server.threads, 3U);
   EXPECT_EQ(made.server.public_url, "https://pay.example/x");
@@ -35,6 +36,7 @@ TEST(Config, HoldsWhatTheFileSays) {
   EXPECT_EQ(made.server.hosts.at(1).host, ".shop.example");
   EXPECT_EQ(made.server.name, "edge");
   EXPECT_EQ(made.server.forwarded, policy::Forwarded::replace);
+  EXPECT_EQ(made.server.overrides, policy::Overrides::pass);
   EXPECT_EQ(made.server.tls.value().key, "k.pem");
   EXPECT_EQ(made.admin.listen, (reading::Endpoint{.host = "0.0.0.0", .port = 9}));
   EXPECT_EQ(made.admin.token.reveal(), "token from the environment");

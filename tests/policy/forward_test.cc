@@ -164,6 +164,38 @@ TEST(Forward, NoticesAFieldThatTheRequestWantsDropped) {
   EXPECT_EQ(dropped("keep-alive, X-Other"), std::nullopt);
 }
 
+// On any request it must not take away who sent it and how it came: a proxy before us may have said so.
+TEST(Forward, NoticesAFieldOfIdentityThatTheRequestWantsDropped) {
+  const auto dropped = [](std::string connection) {
+    Sent sent{.fields = {{"Connection", std::move(connection)}}};
+    return dropped_by_request(sent.view().fields);
+  };
+  for (const std::string name :
+       {"X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-User", "Forwarded", "Via", "X-Real-IP", "X-Auth-User",
+        "X-Authenticated-Email", "X-User", "X-Remote-User", "Remote-User", "X-Client-Cert", "CF-Connecting-IP",
+        "X-Hub-Signature-256", "Stripe-Signature", "webhook-id", "Authorization", "Origin"}) {
+    EXPECT_EQ(dropped("keep-alive, " + name), name);
+  }
+  for (const std::string name : {"close", "keep-alive", "Upgrade", "TE", "HTTP2-Settings", "X-Hop", "Trailer"}) {
+    EXPECT_EQ(dropped(name), std::nullopt) << name;
+  }
+}
+
+// A field that makes the upstream take another method or path than the one that was judged goes no further.
+TEST(Forward, DropsWhatWouldOverrideTheRequest) {
+  const Sent sent{.fields = {{"X-HTTP-Method-Override", "DELETE"},
+                             {"x-http-method", "DELETE"},
+                             {"X-Method-Override", "DELETE"},
+                             {"X-Original-URL", "/admin"},
+                             {"X-Original-URI", "/admin"},
+                             {"X-Original-Method", "DELETE"},
+                             {"X-Rewrite-URL", "/admin"}}};
+  EXPECT_EQ(forwarded(sent, hop, std::nullopt).size(), 5U);  // Host and how it came
+  Hop passing = hop;
+  passing.overrides = Overrides::pass;
+  EXPECT_EQ(forwarded(sent, passing, std::nullopt).size(), 12U);
+}
+
 // A gateway that meets its own name is talking to itself.
 TEST(Forward, NoticesALoop) {
   const auto circles = [](std::string via) {

@@ -22,7 +22,8 @@ Route route(std::string_view key_from = "{header:Idempotency-Key}", std::string_
 }
 
 Sent sent() {
-  return {.fields = {{"Idempotency-Key", "k"}, {"Authorization", "Bearer a"}}, .body = "{}"};
+  return {.fields = {{"Idempotency-Key", "k"}, {"Authorization", "Bearer a"}, {"Content-Type", "application/json"}},
+          .body = "{}"};
 }
 
 Identity identity(const Route& by, Sent request) {
@@ -41,6 +42,35 @@ TEST(Identify, GivesKeyAndFingerprint) {
   EXPECT_EQ(got.key, make_key("default", "Bearer a", "k").value());
   EXPECT_EQ(got.key_text, "k");
   EXPECT_EQ(got.fingerprint, fingerprint({.method = "POST", .target = "/v1/payments", .body = "{}"}, BodyForm::json));
+}
+
+// What is written in two ways is one request only if the body says that it is JSON; everything else is bytes.
+TEST(Identify, ComparesJsonOnlyWhereItSaysSo) {
+  const auto same = [](std::string type) {
+    Sent hundred = sent();
+    hundred.fields[2].second = type;
+    hundred.body = "100";
+    Sent short_form = hundred;
+    short_form.body = "1e2";
+    return identity(route(), hundred).fingerprint == identity(route(), short_form).fingerprint;
+  };
+  for (const std::string type : {"application/json", "Application/JSON; charset=utf-8", "application/vnd.api+json",
+                                 "text/json", "application/problem+JSON ;x=y"}) {
+    EXPECT_TRUE(same(type)) << type;
+  }
+  for (const std::string type : {"text/plain", "application/x-www-form-urlencoded", "application/octet-stream",
+                                 "application/jsonl", "json", "+json", "", "application/json, text/plain"}) {
+    EXPECT_FALSE(same(type)) << type;
+  }
+  Sent none = sent();
+  none.fields.pop_back();
+  none.body = "100";
+  Sent twice = sent();
+  twice.fields.emplace_back("Content-Type", "text/plain");
+  twice.body = "100";
+  const Fingerprint bytes = fingerprint({.method = "POST", .target = "/v1/payments", .body = "100"}, BodyForm::raw);
+  EXPECT_EQ(identity(route(), none).fingerprint, bytes);
+  EXPECT_EQ(identity(route(), twice).fingerprint, bytes);
 }
 
 // A quoted and a bare key are one key, whatever the header is called.
@@ -96,7 +126,7 @@ TEST(Identify, RefusesMalformedKeys) {
 // A caller who cannot be told from others is refused, and told which part is missing.
 TEST(Identify, NeedsAScope) {
   Sent anonymous = sent();
-  anonymous.fields.pop_back();
+  anonymous.fields.erase(anonymous.fields.begin() + 1);
   const Refusal refused = refusal(route(), anonymous);
   EXPECT_EQ(refused.problem.type, ProblemType::scope_missing);
   EXPECT_EQ(refused.problem.status, 401);

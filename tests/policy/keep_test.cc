@@ -27,7 +27,7 @@ TEST(Judge, FollowsTheTable) {
   for (std::uint16_t status = 0; status < 700; ++status) {
     Verdict expected = Verdict::unknown;
     if (status >= 200 && status < 500) expected = Verdict::keep;
-    for (const int released : {408, 409, 425, 429, 500, 501, 503}) {
+    for (const int released : {401, 403, 408, 409, 425, 429, 500, 501, 503}) {
       if (status == released) expected = Verdict::release;
     }
     EXPECT_EQ(judge(status, {}, {}).verdict, expected) << status;
