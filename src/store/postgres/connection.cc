@@ -3,13 +3,13 @@
 #include "store/postgres/connection.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <expected>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,12 +33,30 @@ bool await(const Clock& clock, PGconn* connection, short events, Time until) {
   }
 }
 
-bool is_address(const std::string& url) {
+using ConnectionOptions = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
+
+// Null if it is no address.
+ConnectionOptions parse(const std::string& url) {
   char* message = nullptr;
   PQconninfoOption* const options = PQconninfoParse(url.c_str(), &message);
   PQfreemem(message);  // it may repeat the address
-  PQconninfoFree(options);
-  return options != nullptr;
+  return {options, &PQconninfoFree};
+}
+
+// The items of a list as libpq writes them; none if there is no such option.
+std::vector<std::string> items_of(const PQconninfoOption* options, std::string_view keyword) {
+  for (; options != nullptr && options->keyword != nullptr; ++options) {
+    if (keyword != options->keyword || options->val == nullptr) continue;
+    std::vector<std::string> items;
+    std::string_view rest(options->val);
+    for (;;) {
+      const std::size_t comma = rest.find(',');
+      items.emplace_back(rest.substr(0, comma));
+      if (comma == std::string_view::npos) return items;
+      rest.remove_prefix(comma + 1);
+    }
+  }
+  return {};
 }
 
 std::unexpected<Error> failed(PGconn* connection) {
@@ -72,14 +90,44 @@ std::string one_line(const char* message) {
   return line.empty() ? "the connection was lost" : line;
 }
 
-Result<DatabaseConnection> connect(const Clock& clock, const std::string& url, Millis time_max) {
-  if (!is_address(url)) return fail(Code::invalid, "the address of the PostgreSQL server cannot be read");
+std::vector<DatabaseHost> hosts_of(const std::string& url) {
+  const ConnectionOptions options = parse(url);
+  const std::vector<std::string> names = items_of(options.get(), "host");
+  const std::vector<std::string> addresses = items_of(options.get(), "hostaddr");
+  const std::vector<std::string> ports = items_of(options.get(), "port");
+  std::vector<DatabaseHost> hosts(std::max(names.size(), addresses.size()));
+  if (hosts.size() < 2) return {};
+  // One port is that of all hosts. Lists that do not fit are left for libpq to complain about.
+  const auto item = [](const std::vector<std::string>& list, std::size_t i) {
+    return i < list.size() ? list[i] : std::string();
+  };
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    hosts[i] = {.host = item(names, i),
+                .address = item(addresses, i),
+                .port = ports.size() == 1 ? ports.front() : item(ports, i)};
+  }
+  return hosts;
+}
+
+Result<DatabaseConnection> connect(const Clock& clock, const std::string& url, Millis time_max,
+                                   const DatabaseHost& only) {
+  if (parse(url) == nullptr) return fail(Code::invalid, "the address of the PostgreSQL server cannot be read");
   const Time until = clock.now() + time_max;
-  // The names before the address are defaults, which the address may override.
-  const std::array<const char*, 6> names{
-      "fallback_application_name", "target_session_attrs", "keepalives_idle", "tcp_user_timeout", "dbname", nullptr};
+  // The names before the address are defaults, which the address may override. Those after it override the address.
+  std::vector<const char*> names{"fallback_application_name", "target_session_attrs", "keepalives_idle",
+                                 "tcp_user_timeout", "dbname"};
   const std::string time_text = std::to_string(time_max.count());
-  const std::array<const char*, 6> values{"semel", "read-write", "30", time_text.c_str(), url.c_str(), nullptr};
+  std::vector<const char*> values{"semel", "read-write", "30", time_text.c_str(), url.c_str()};
+  const auto override_with = [&](const char* name, const std::string& value) {
+    if (value.empty()) return;
+    names.push_back(name);
+    values.push_back(value.c_str());
+  };
+  override_with("host", only.host);
+  override_with("hostaddr", only.address);
+  override_with("port", only.port);
+  names.push_back(nullptr);
+  values.push_back(nullptr);
   DatabaseConnection connection(PQconnectStartParams(names.data(), values.data(), 1));
   if (connection == nullptr) return fail(Code::unavailable, "no memory for a connection to PostgreSQL");
   PQsetNoticeReceiver(connection.get(), ignore_notice, nullptr);

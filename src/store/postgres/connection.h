@@ -35,10 +35,21 @@ struct Link {
   std::string standing{};  // of what was behind it when it was made; every call says so (Server::standing)
 };
 
+// One of the hosts that an address names. What it leaves out is empty.
+struct DatabaseHost {
+  std::string host;
+  std::string address;
+  std::string port;
+};
+
+// The hosts that `url` itself names, if there are several; else none.
+std::vector<DatabaseHost> hosts_of(const std::string& url);
+
 // Connects as libpq does: `url` is anything that libpq takes (several hosts, sslmode, service files, .pgpass). Of
-// several hosts the one that takes writes is used. Code::invalid: not an address. Code::unavailable: no server answered
-// in time, or it refused.
-Result<DatabaseConnection> connect(const Clock& clock, const std::string& url, Millis time_max);
+// several hosts the first one that takes writes is used; with `only`, that one or none. Code::invalid: not an address.
+// Code::unavailable: no server answered in time, or it refused.
+Result<DatabaseConnection> connect(const Clock& clock, const std::string& url, Millis time_max,
+                                   const DatabaseHost& only = {});
 
 using Row = std::vector<std::optional<std::string>>;
 

@@ -49,7 +49,18 @@ Dialer::~Dialer() {
 }
 
 Result<Link> Dialer::dial() {
-  Result<DatabaseConnection> connection = connect(clock_, url_, time_max_);
+  // A gateway that has seen no server cannot tell a former primary by its timeline alone.
+  if (known_.set().empty()) return admit(connect_newest(clock_, url_, time_max_));
+  Result<Link> link = admit(connect(clock_, url_, time_max_));
+  if (link) return link;
+  for (const DatabaseHost& host : hosts_of(url_)) {
+    Result<Link> other = admit(connect(clock_, url_, time_max_, host));
+    if (other) return other;
+  }
+  return link;
+}
+
+Result<Link> Dialer::admit(Result<DatabaseConnection> connection) {
   if (!connection) return std::unexpected(std::move(connection.error()));
   const Result<Server> server = greet(clock_, connection->get(), time_max_);
   if (!server) return std::unexpected(server.error());

@@ -28,12 +28,16 @@ class Dialer {
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
 
-  // Connects and checks whether the server may be used, on the caller's thread.
+  // Connects and checks whether the server may be used, on the caller's thread. If the address names several hosts, and
+  // the one that libpq takes may not be used, the others are tried.
   Result<Link> dial();
+  // See KnownServer.
+  [[nodiscard]] const std::string& set() const { return known_.set(); }
   // One more connection is wanted. Goes on trying until there is one.
   void want();
 
  private:
+  Result<Link> admit(Result<DatabaseConnection> connection);
   void serve();
   bool next(Millis pause);
 

@@ -55,6 +55,8 @@ class Driver {
 
   // Makes the first connection and starts. Call it once, before submit().
   Result<void> start();
+  // The shards of the database, as of start().
+  [[nodiscard]] const std::string& set() const { return dialer_.set(); }
 
   // Completes, on the caller's executor, when the call has been answered. `call` must live until then, and so must
   // `former`, which is given with a FormerClaim only.

@@ -144,7 +144,7 @@ struct Guest {
 Result<std::vector<Guest>> greet_all(const Clock& clock, const std::vector<std::string>& urls, Millis time_max) {
   std::vector<Guest> guests;
   for (const std::string& url : urls) {
-    Result<DatabaseConnection> connection = connect(clock, url, time_max);
+    Result<DatabaseConnection> connection = connect_newest(clock, url, time_max);
     if (!connection) return std::unexpected(std::move(connection.error()));
     Result<Server> server = greet(clock, connection->get(), time_max);
     if (!server) return std::unexpected(std::move(server.error()));
@@ -204,7 +204,7 @@ Result<void> share_identity(const Clock& clock, std::span<PGconn* const> databas
 
 Result<bool> has_plain_names(Clock& clock, const std::string& url) {
   constexpr Millis time_max{5'000};
-  const Result<DatabaseConnection> connection = connect(clock, url, time_max);
+  const Result<DatabaseConnection> connection = connect_newest(clock, url, time_max);
   if (!connection) return std::unexpected(connection.error());
   const Result<Server> server = greet(clock, connection->get(), time_max);
   if (!server) return std::unexpected(server.error());

@@ -19,6 +19,9 @@ class KnownServer {
   // be used; says why.
   Result<void> admit(const Server& server);
 
+  // Of the server that was admitted first (Server::set); empty before.
+  [[nodiscard]] const std::string& set() const { return set_; }
+
  private:
   const std::string identity_;  // by another one our keys have other names
   std::string name_;            // of the database; another one would have none of our keys

@@ -21,6 +21,7 @@
 #include "core/check.h"
 #include "core/encoding.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/server.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -110,7 +111,7 @@ bool NotifyListener::connected() {
   if (connection_ != nullptr) return true;
   if (clock_.now() < retry_at_) return false;
   retry_at_ = clock_.now() + pause;
-  Result<DatabaseConnection> fresh = connect(clock_, url_, time_max_);
+  Result<DatabaseConnection> fresh = connect_newest(clock_, url_, time_max_);
   if (!fresh || !ask(clock_, fresh->get(), listen_sql, {}, time_max_)) return false;
   connection_ = *std::move(fresh);
   return true;

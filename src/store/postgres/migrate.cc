@@ -50,7 +50,7 @@ std::string transaction(const Migration& migration) {
 }
 
 Result<Migrated> migrate(Clock& clock, const std::string& url) {
-  const Result<DatabaseConnection> connection = connect(clock, url, Millis{10'000});
+  const Result<DatabaseConnection> connection = connect_newest(clock, url, Millis{10'000});
   if (!connection) return std::unexpected(connection.error());
   PGconn* const link = connection->get();
   const auto named = ask(clock, link, not_a_gateway, {}, time_max);

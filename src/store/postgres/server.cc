@@ -1,11 +1,13 @@
 // Questions to the catalogue and the settings of a server. None of them needs a right.
 #include "store/postgres/server.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <libpq-fe.h>
@@ -21,6 +23,8 @@ namespace {
 
 constexpr const char* greeting =
     "SELECT pg_is_in_recovery(), to_regclass('semel.schema_version') IS NOT NULL, pg_backend_pid()";
+// The name of a file of the log begins with the timeline. Asking for it needs no right.
+constexpr const char* timeline_sql = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)";
 constexpr const char* newest_version = "SELECT max(version) FROM semel.schema_version";
 // One statement, so that all of it is about one database, also behind a pooler. A standing begins with the timeline.
 constexpr const char* details =
@@ -40,6 +44,29 @@ Number number_in(const std::optional<std::string>& text, int base) {
 }
 
 }  // namespace
+
+Result<DatabaseConnection> connect_newest(const Clock& clock, const std::string& url, Millis time_max) {
+  const std::vector<DatabaseHost> hosts = hosts_of(url);
+  if (hosts.empty()) return connect(clock, url, time_max);
+  constexpr Millis host_max{2'000};  // one that does not answer must not keep the others waiting for long
+  time_max = std::min(time_max, host_max);
+  Result<DatabaseConnection> newest = fail(Code::unavailable, "none of the PostgreSQL servers has a timeline");
+  std::uint32_t highest = 0;
+  for (const DatabaseHost& host : hosts) {
+    Result<DatabaseConnection> connection = connect(clock, url, time_max, host);
+    if (!connection) {
+      if (highest == 0) newest = std::move(connection);
+      continue;
+    }
+    const auto rows = ask(clock, connection->get(), timeline_sql, {}, time_max);
+    const auto timeline = rows ? number_in<std::uint32_t>(rows->front()[0], 16) : 0U;
+    if (!rows && highest == 0) newest = std::unexpected(rows.error());
+    if (timeline <= highest) continue;
+    highest = timeline;
+    newest = std::move(connection);
+  }
+  return newest;
+}
 
 Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max) {
   const auto rows = ask(clock, connection, greeting, {}, time_max);
@@ -117,7 +144,7 @@ Result<bool> notifies(const Clock& clock, const std::string& url, PGconn* connec
 
 Result<std::vector<std::string>> inspect_postgres(Clock& clock, const std::string& url) {
   constexpr Millis time_max{5'000};
-  const Result<DatabaseConnection> connection = connect(clock, url, time_max);
+  const Result<DatabaseConnection> connection = connect_newest(clock, url, time_max);
   if (!connection) return std::unexpected(connection.error());
   const Result<Server> server = greet(clock, connection->get(), time_max);
   if (!server) return std::unexpected(server.error());

@@ -7,6 +7,7 @@
 
 #include <libpq-fe.h>
 
+#include "store/postgres/connection.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -23,6 +24,10 @@ struct Server {
       standing{};       // what calls are compared with; another one after a failover, and for another set or identity
   bool pooled = false;  // a pooler stands in between and hands out server processes
 };
+
+// As connect(), for a caller that has seen no primary yet: of several hosts that take writes, the one with the highest
+// timeline is used. The others have been primaries before.
+Result<DatabaseConnection> connect_newest(const Clock& clock, const std::string& url, Millis time_max);
 
 // Asks over a connection that is idle.
 Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max);

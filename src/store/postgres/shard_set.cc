@@ -9,6 +9,7 @@
 
 #include "store/postgres/connection.h"
 #include "store/postgres/identity.h"
+#include "store/postgres/server.h"
 #include "store/postgres/shards.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -65,7 +66,7 @@ Result<void> look(const Clock& clock, Member& member, Millis time_max) {
 }
 
 Result<Member> meet(const Clock& clock, const std::string& url, Millis time_max) {
-  Result<DatabaseConnection> connection = connect(clock, url, time_max);
+  Result<DatabaseConnection> connection = connect_newest(clock, url, time_max);
   if (!connection) return std::unexpected(std::move(connection.error()));
   const auto named = ask(clock, connection->get(), not_a_gateway, {}, time_max);
   if (!named) return std::unexpected(named.error());

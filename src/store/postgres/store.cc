@@ -1,4 +1,5 @@
 // The PostgreSQL store: coroutines in front, one driver behind.
+#include <algorithm>
 #include <cstddef>
 #include <expected>
 #include <functional>
@@ -31,6 +32,14 @@
 namespace semel::store::postgres {
 namespace {
 
+// As Server::set.
+std::string set_of_names(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  std::string set;
+  for (const std::string& name : names) set.append(set.empty() ? "" : " ").append(name);
+  return set;
+}
+
 constexpr std::size_t sweep_chunk = 1'000;  // so that no connection is busy with it for long
 
 class PostgresStore : public BatchedStore, public Endings, public FormerHome {
@@ -46,6 +55,7 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
                         .on_commit = options.on_commit}) {}
 
   Result<void> start() { return driver_.start(); }
+  [[nodiscard]] const std::string& set() const { return driver_.set(); }
 
   Async<std::optional<Claim>> claim_former(Key key, Fingerprint fingerprint, Terms terms) override {
     if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
@@ -77,10 +87,12 @@ Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options
   const Result<Settled> settled = settle_identity(clock, options.urls, keys, options.time_max);
   if (!settled) return std::unexpected(settled.error());
   std::vector<Shard> shards;
+  std::vector<std::string> sets;
   for (const std::string& url : options.urls) {
     auto store = std::make_unique<PostgresStore>(clock, url, settled->name, options);
     const Result<void> started = store->start();
     if (!started) return std::unexpected(started.error());
+    sets.push_back(store->set());
     Shard& shard = shards.emplace_back();
     shard.former = store.get();
     shard.opened.endings = store.get();
@@ -89,6 +101,11 @@ Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options
   }
   Result<ShardNames> names = names_of(clock, options.urls, options.time_max);
   if (!names) return std::unexpected(std::move(names.error()));
+  // Calls carry what was found when the store was started, and go by the names.
+  const std::string set = set_of_names(names->all);
+  if (std::ranges::any_of(sets, [&](const std::string& each) { return each != set; })) {
+    return fail(Code::unavailable, "the set of shards has changed while the store was being opened");
+  }
   CapableStore opened =
       shards.size() == 1 ? std::move(shards.front().opened) : make_sharded_store(std::move(shards), *std::move(names));
   opened.identity = settled->identity;

@@ -271,6 +271,39 @@ TEST_F(PostgresFault, FormerPrimaryIsRefused) {
   EXPECT_TRUE(soon([&] { return claim(key_of(1), 2).error().detail.find("former primary") != std::string::npos; }));
 }
 
+// The address names two hosts, and the first of them comes back as a former primary: the other one is used, by a
+// gateway that runs and by one that is started then.
+TEST_F(PostgresFault, NextHostIsUsedInPlaceOfAFormerPrimary) {
+  PostgresServer former;
+  former.fresh_database();
+  PostgresServer later;
+  former.crash();
+  later.crash();
+  const auto data = later.folder() / "data";
+  std::filesystem::remove_all(data);
+  run_unprivileged({"cp", "-a", (former.folder() / "data").string(), data.string()}, "/dev/null");
+  std::ofstream(data / "postgresql.conf", std::ios::app)
+      << "unix_socket_directories = '" << later.folder().string() << "'\n";
+  std::ofstream(data / "standby.signal").close();
+  later.start();
+  later.run("SELECT pg_promote()");
+  const std::string url =
+      "postgres:///test_1?host=" + former.folder().string() + "," + later.folder().string() + "&user=postgres";
+
+  open(url);
+  ASSERT_EQ(said(complete(key_of(1), take(key_of(1), 1))), "ok");
+  former.start();
+  later.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel'");
+  Result<Claim> claimed;
+  ASSERT_TRUE(soon([&] {
+    claimed = claim(key_of(1), 2);
+    return claimed.has_value();
+  })) << claimed.error().detail;
+  EXPECT_TRUE(std::holds_alternative<Held>(*claimed));
+  open(url);
+  EXPECT_TRUE(std::holds_alternative<Held>(*claim(key_of(1), 3)));
+}
+
 // The address leads to another database all of a sudden, which has none of the keys: refused.
 TEST_F(PostgresFault, AnotherDatabaseIsRefused) {
   PostgresServer server;
