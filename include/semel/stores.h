@@ -57,6 +57,9 @@ struct PostgresOptions {
   std::vector<std::string> urls;  // as libpq accepts them; several are shards
   Millis time_max{5'000};         // a call without an answer for this long ends with Code::unavailable
   std::size_t connections = 2;    // to each server; more make batches smaller
+  // A folder that outlives the process. A small file per database says there which primary was the last one, so that a
+  // former primary is refused also after a restart. Empty: that is remembered only while the store is open.
+  std::filesystem::path state_folder = {};
   // Called for every commit that was answered, with the number of its calls and the time that it took, as seen from
   // here. As for the embedded store; with several servers it is called on several threads.
   std::function<void(std::size_t calls, std::chrono::nanoseconds took)> on_commit = {};

@@ -58,6 +58,7 @@ Result<store::CapableStore> open_inner(const config::Config& config, Clock& cloc
     PostgresOptions options;
     for (const reading::Secret& url : store.urls) options.urls.push_back(url.reveal());
     options.time_max = config.limits.store_timeout;
+    options.state_folder = store.state_folder;
     options.on_commit = count;
     return store::postgres::open_with_keys(clock, options, keys);
   }

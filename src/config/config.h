@@ -60,6 +60,7 @@ struct StoreConfig {
       reading::Secret("embedded:./semel-data")};  // several are shards; they may hold passwords
   std::vector<reading::Secret> encryption_keys;   // 32 bytes each, decoded
   bool read_unencrypted = false;
+  std::string state_folder;  // empty if there is none
   std::uint64_t free_bytes_min = 64U << 20U;
   std::uint64_t cache_bytes = 64U << 20U;
 };

@@ -148,6 +148,10 @@ void read_store(reading::Reading& reading, const reading::Node* node, StoreConfi
   if (store.read_unencrypted && store.encryption_keys.empty() && table.good("encryption_keys")) {
     table.warn("read_unencrypted", "read_unencrypted has no effect: there are no encryption_keys");
   }
+  reading::read_text(table, "state_folder", store.state_folder);
+  if (!store.state_folder.empty() && store.kind != StoreKind::postgres && table.good("url")) {
+    table.warn("state_folder", "state_folder has no effect: it is for a PostgreSQL store");
+  }
   reading::read_bytes(table, "free_bytes_min", store.free_bytes_min, {.min = 0, .max = 1024 * reading::one_gib});
   reading::read_bytes(table, "cache_bytes", store.cache_bytes, {.min = 0, .max = 1024 * reading::one_gib});
   table.finish();

@@ -67,6 +67,7 @@ TEST(Config, KnowsStoresByTheirAddress) {
   EXPECT_EQ(kind("'rediss://h'").kind, StoreKind::redis);
   EXPECT_EQ(kind("'redis+cluster://a,b'").kind, StoreKind::redis_cluster);
   EXPECT_EQ(kind("['postgres://a/d', 'postgres://b/d']").urls.size(), 2U);
+  EXPECT_EQ(kind("'postgres://h/d'\nstate_folder = '/var/lib/semel'").state_folder, "/var/lib/semel");
   FakeResolver resolver;
   resolver.variables["DATABASE_URL"] = "postgres://u:p@h/d";
   const auto parsed = parse_config(std::string(least) + "[store]\nurl = 'env:DATABASE_URL'", "f", resolver);
@@ -131,6 +132,8 @@ TEST(ConfigWarnings, NameWhatIsUnwise) {
         "f:10:10: warning: verify = false: any server at this address is trusted, and can read and alter everything"}},
       {"[server]\ntls = { cert = 'c', key = 'k', client_cert = 'optional' }",
        {"f:9:46: warning: client_cert has no effect without client_ca"}},
+      {"[store]\nstate_folder = '/var/lib/semel'",
+       {"f:9:16: warning: state_folder has no effect: it is for a PostgreSQL store"}},
       {"[store]\nread_unencrypted = true",
        {"f:9:20: warning: read_unencrypted has no effect: there are no encryption_keys"}},
       {"[[route]]\npath = '/v1/a'\nupstream = 'app'",

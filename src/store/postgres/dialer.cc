@@ -32,12 +32,12 @@ Millis spread(Millis pause, std::uint64_t& state) {
 
 }  // namespace
 
-Dialer::Dialer(const Clock& clock, std::string url, std::string identity, Millis time_max, Deliver deliver)
+Dialer::Dialer(const Clock& clock, std::string url, KnownServer known, Millis time_max, Deliver deliver)
     : clock_(clock),
       url_(std::move(url)),
       time_max_(time_max),
       deliver_(std::move(deliver)),
-      known_(std::move(identity)) {}
+      known_(std::move(known)) {}
 
 Dialer::~Dialer() {
   {

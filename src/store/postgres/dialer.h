@@ -22,8 +22,7 @@ class Dialer {
   using Deliver = std::function<void(Result<Link>)>;
 
   // `deliver` is called on the dialer's thread, with an admitted connection or with what went wrong.
-  // `identity`: see KnownServer.
-  Dialer(const Clock& clock, std::string url, std::string identity, Millis time_max, Deliver deliver);
+  Dialer(const Clock& clock, std::string url, KnownServer known, Millis time_max, Deliver deliver);
   ~Dialer();
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;

@@ -65,8 +65,8 @@ Error late() {
 Driver::Driver(const Clock& clock, DriverOptions options)
     : clock_(clock),
       options_(std::move(options)),
-      dialer_(clock, options_.url, options_.identity, std::min(options_.time_max, dial_max),
-              [this](Result<Link> link) { arrivals_.add(std::move(link)); }),
+      dialer_(clock, options_.url, KnownServer(options_.identity, options_.state_folder),
+              std::min(options_.time_max, dial_max), [this](Result<Link> link) { arrivals_.add(std::move(link)); }),
       pool_(clock, dialer_, options_.connections) {}
 
 Driver::~Driver() {

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -37,9 +38,10 @@ namespace semel::store::postgres {
 
 struct DriverOptions {
   std::string url;
-  std::string identity;         // see Dialer
-  Millis time_max{5'000};       // of a call
-  std::size_t connections = 2;  // at most
+  std::string identity;                // see KnownServer
+  std::filesystem::path state_folder;  // the same
+  Millis time_max{5'000};              // of a call
+  std::size_t connections = 2;         // at most
   std::function<void(const std::vector<Digest>&)>
       waited{};  // called with keys that have ended and are waited for elsewhere
   std::function<void(std::size_t calls, std::chrono::nanoseconds took)> on_commit{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -12,18 +13,23 @@ namespace semel::store::postgres {
 
 class KnownServer {
  public:
-  // `identity` is what the database must say of itself (Server::identity).
-  explicit KnownServer(std::string identity) : identity_(std::move(identity)) {}
+  // `identity` is what the database must say of itself (Server::identity). The newest timeline is kept in `folder`, and
+  // found again there; if that is empty, it is forgotten with this object.
+  explicit KnownServer(std::string identity, std::filesystem::path folder = {})
+      : identity_(std::move(identity)), folder_(std::move(folder)) {}
 
   // The first server that is admitted is the one that all later ones are compared with. Code::unavailable: it must not
-  // be used; says why.
+  // be used; says why. It is durable in the folder that a server was admitted before this returns.
   Result<void> admit(const Server& server);
 
   // Of the server that was admitted first (Server::set); empty before.
   [[nodiscard]] const std::string& set() const { return set_; }
 
  private:
+  Result<std::uint32_t> newest_timeline(const std::string& database) const;
+
   const std::string identity_;  // by another one our keys have other names
+  const std::filesystem::path folder_;
   std::string name_;            // of the database; another one would have none of our keys
   std::string set_;             // of the shards; with another one keys are elsewhere
   std::uint32_t timeline_ = 0;  // the newest one seen

@@ -49,6 +49,7 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
         listener_(clock, url, options.time_max),
         driver_(clock, {.url = url,
                         .identity = identity,
+                        .state_folder = options.state_folder,
                         .time_max = options.time_max,
                         .connections = options.connections,
                         .waited = [this](const std::vector<Digest>& ids) { listener_.tell(ids); },

@@ -245,7 +245,7 @@ TEST_F(PostgresFault, ReplicaIsRefused) {
 }
 
 // After a failover the server that was primary before comes back under the same address: its timeline gives it away,
-// and nothing that it says is believed.
+// and nothing that it says is believed, by the gateway that runs and by one that kept the timeline over its restart.
 TEST_F(PostgresFault, FormerPrimaryIsRefused) {
   PostgresServer server;
   const std::string url = server.fresh_database();
@@ -257,12 +257,19 @@ TEST_F(PostgresFault, FormerPrimaryIsRefused) {
   server.start();
   server.run("SELECT pg_promote()");
 
+  PostgresOptions options;
+  options.urls = {url};
+  options.state_folder = server.folder() / "state";
+  ASSERT_TRUE(open_postgres_store(*clock_, options));
   open(url);
   take(key_of(1), 1);
   server.crash();
   std::filesystem::rename(data, server.folder() / "after");
   std::filesystem::rename(before, data);
   server.start();
+  const auto restarted = open_postgres_store(*clock_, options);
+  ASSERT_FALSE(restarted) << "it had seen the other one";
+  EXPECT_NE(restarted.error().detail.find("former primary"), std::string::npos) << restarted.error().detail;
   for (int i = 0; i < 5; ++i) {
     const Result<Claim> claimed = claim(key_of(1), 2);
     ASSERT_EQ(said(claimed), "unavailable") << "the former primary does not know of the claim";
