@@ -157,6 +157,19 @@ TEST_F(PostgresStanding, SetDoesNotChangeUnderAClaimThatIsUnderWay) {
   EXPECT_TRUE(std::holds_alternative<Held>(*found));
 }
 
+// The same for a call of a gateway: it was compared with the set of before, and has yet to write.
+TEST_F(PostgresStanding, SetDoesNotChangeUnderACallThatWasCompared) {
+  PostgresServer& server = PostgresServer::shared();
+  const std::string one = server.fresh_database();
+  const std::string two = server.fresh_database();
+  const DatabaseConnection gateway(one);
+  gateway.run("BEGIN");
+  gateway.run("SELECT semel.check_2(semel.standing_2(), 300)");
+  EXPECT_FALSE(store::postgres::join_postgres_shards(*clock_, {one, two}));
+  gateway.run("COMMIT");
+  EXPECT_TRUE(store::postgres::join_postgres_shards(*clock_, {one, two}));
+}
+
 // A transaction is in one database, and a key of a set may live in another: refused, in words, before anything runs.
 TEST_F(PostgresStanding, TransactionOnOneShardOfASetIsRefused) {
   PostgresServer& server = PostgresServer::shared();
