@@ -26,7 +26,13 @@ std::optional<std::string> form_decoded(std::string_view text) {
   return out;
 }
 
+bool is_small_form(std::string_view text) {
+  if (text.ends_with('&')) text.remove_suffix(1);
+  return static_cast<std::size_t>(std::ranges::count(text, '&')) < form_pairs_max;
+}
+
 std::optional<FormPairs> form_pairs(std::string_view text) {
+  if (!is_small_form(text)) return std::nullopt;
   FormPairs pairs;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('&'), text.size());

@@ -93,7 +93,9 @@ Value pair_value(const Part& part, std::string_view pairs) {
 }
 
 Value form_value(const Part& part, const RequestView& request) {
-  return is_form(request) ? pair_value(part, request.body) : missing(part);
+  if (!is_form(request)) return missing(part);
+  if (!is_small_form(request.body)) return invalid(part, "is in a form with more than 1000 fields");
+  return pair_value(part, request.body);
 }
 
 Value hash_value(const Part& part, const RequestView& request) {

@@ -187,7 +187,7 @@ Result<SignedDelivery> sign_with(const Provider& provider, const SignatureScheme
   add_ids(delivery, scheme.signed_text, order.id);
   const std::vector<policy::Expression>& ids = ids_of(provider, scheme);
   if (!ids.empty()) add_ids(delivery, ids.front(), order.id);
-  if (scheme.body_hash) {
+  if (scheme.body_hash && !scheme.body_hash->parts.front().optional) {
     const Digest digest = core::sha256(delivery.body);
     add_query(delivery.target, scheme.body_hash->parts.front().text, core::to_hex(digest));
   }

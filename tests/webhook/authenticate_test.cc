@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "webhook/deliveries.h"
+#include "webhook/sign.h"
 
 namespace semel::webhook {
 namespace {
@@ -243,6 +244,23 @@ TEST(Authenticate, WantsEveryItemOfABatchSigned) {
     body = R"({"notificationItems":[]})";
     EXPECT_EQ(verdict(provider, lock, each.request, each.now), "malformed");
   }
+// A form of any number of fields costs a stranger little to send, so their number has a limit.
+TEST(Authenticate, LimitsTheFieldsOfAForm) {
+  const Provider provider = builtin("twilio");
+  const auto verdict_on = [&](std::size_t fields) {
+    webhook::SignOrder order{.secret = "s", .public_url = std::string(test::public_url), .target = "/h"};
+    order.content_type = "application/x-www-form-urlencoded";
+    for (std::size_t i = 0; i < fields; ++i) order.body += "a" + std::to_string(i) + "=1&";
+    const Result<webhook::SignedDelivery> made = sign_delivery(provider, order);
+    Sent request{.target = "/h", .fields = {{"Content-Type", order.content_type}, {"X-Twilio-Signature", "AAAA"}}};
+    request.body = order.body;
+    if (made) request.fields[1].second = made->fields.back().value;
+    return verdict(provider, lock_of(provider, {"s"}), request, Time{});
+  };
+  EXPECT_EQ(verdict_on(1'000), "authentic");
+  EXPECT_NE(verdict_on(1'001), "authentic");
+}
+
 }
 
 }  // namespace
