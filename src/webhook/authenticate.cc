@@ -20,6 +20,7 @@
 #include "policy/part_value.h"
 #include "policy/request_view.h"
 #include "reading/secret.h"
+#include "webhook/challenge.h"
 #include "webhook/json_items.h"
 #include "webhook/provider.h"
 #include "webhook/signatures.h"
@@ -89,8 +90,10 @@ bool has_body_hash(const policy::Expression& where, const policy::RequestView& r
 }
 
 // One request, or one element of a batch that carries its own signature.
-Matched match(const SignatureScheme& scheme, const std::vector<std::optional<SecretKey>>& keys, const Lock& lock,
-              const policy::RequestView& request, Time now) {
+Matched match(const Provider& provider, std::size_t number, const Lock& lock, const policy::RequestView& request,
+              Time now) {
+  const SignatureScheme& scheme = provider.schemes[number];
+  const std::vector<std::optional<SecretKey>>& keys = lock.keys[number];
   const auto signatures = find_signatures(scheme, request);
   if (!signatures) return std::unexpected(signatures.error());
   const auto aged = check_age(scheme, signatures->timestamp, lock.tolerance.value_or(scheme.tolerance), now);
@@ -100,7 +103,7 @@ Matched match(const SignatureScheme& scheme, const std::vector<std::optional<Sec
   if (scheme.signed_text.has(policy::PartKind::url)) urls = url_candidates(lock.public_url, request.target);
   for (const std::string& url : urls) {
     auto text = render_signed(scheme.signed_text, request, {.timestamp = signatures->timestamp, .url = url});
-    if (!text) return std::unexpected(SignatureFault::malformed);
+    if (!text || is_signed_for_strangers(provider, *text)) return std::unexpected(SignatureFault::malformed);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::optional<SecretKey>& key = keys[i];
       if (!key || !matches(scheme, *key, signatures->decoded, *text)) continue;
@@ -113,15 +116,15 @@ Matched match(const SignatureScheme& scheme, const std::vector<std::optional<Sec
 }
 
 // Every element must be signed; returns the first one's secret.
-Matched match_items(const SignatureScheme& scheme, const std::vector<std::optional<SecretKey>>& keys, const Lock& lock,
-                    const policy::RequestView& request, const std::vector<std::string>& pointer, Time now) {
-  const auto items = json_items(request.body, pointer);
+Matched match_items(const Provider& provider, std::size_t number, const Lock& lock, const policy::RequestView& request,
+                    Time now) {
+  const auto items = json_items(request.body, *provider.event.items);
   if (!items || items->empty() || items->size() > items_max) return std::unexpected(SignatureFault::malformed);
   std::optional<SecretMatch> all;
   policy::RequestView element = request;
   for (const std::string_view item : *items) {
     element.body = item;
-    Matched matched = match(scheme, keys, lock, element, now);
+    Matched matched = match(provider, number, lock, element, now);
     if (!matched) return matched;
     if (all) {
       all->texts.push_back(std::move(matched->texts.front()));
@@ -185,8 +188,7 @@ std::expected<Authentic, SignatureFault> authenticate(const Provider& provider, 
     if (scheme.algorithm == Algorithm::none) return Authentic{.scheme = i};
     if (fetches_keys(scheme.algorithm)) continue;
     const bool per_item = scheme.per_item && provider.event.items;
-    Matched matched = per_item ? match_items(scheme, lock.keys[i], lock, request, *provider.event.items, now)
-                               : match(scheme, lock.keys[i], lock, request, now);
+    Matched matched = per_item ? match_items(provider, i, lock, request, now) : match(provider, i, lock, request, now);
     if (matched) {
       return Authentic{.scheme = i, .secret = matched->secret, .signed_texts = std::move(matched->texts)};
     }

@@ -1,7 +1,6 @@
 // Matching, then the token and its limits, then the answer.
 #include "webhook/handshake.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "core/ascii.h"
 #include "core/crypto.h"
 #include "core/encoding.h"
 #include "core/json/writer.h"
@@ -20,6 +18,7 @@
 #include "policy/request_view.h"
 #include "reading/secret.h"
 #include "webhook/authenticate.h"
+#include "webhook/challenge.h"
 #include "webhook/provider.h"
 #include <semel/response.h>
 
@@ -39,22 +38,6 @@ bool is_meant(const Handshake& handshake, const policy::RequestView& request, St
   if (!handshake.when) return true;
   const auto value = policy::evaluate(*handshake.when, request);
   return value && (handshake.is.empty() || *value == handshake.is);
-}
-
-bool is_allowed(std::string_view token, const Handshake& handshake) {
-  const auto plain = [](char c) {
-    return core::is_letter(c) || core::is_digit(c) || std::string_view("._~+/=-").find(c) != std::string_view::npos;
-  };
-  if (token.empty() || token.size() > handshake.token_bytes_max) return false;
-  switch (handshake.letters) {
-    case TokenLetters::plain:
-      return std::ranges::all_of(token, plain);
-    case TokenLetters::hex:
-      return std::ranges::all_of(token, core::is_hex_digit);
-    case TokenLetters::digits:
-      return std::ranges::all_of(token, core::is_digit);
-  }
-  return false;
 }
 
 std::string hmac_text(const Handshake& handshake, std::string_view key, std::string_view token) {

@@ -1,7 +1,8 @@
 // The question that a provider asks before it sends events, answered without the upstream and the store.
 //
 // A handshake that returns an HMAC of any text would sign forged deliveries for anybody. So what may be echoed or
-// signed is limited: characters of an alphabet without a colon or a brace, and few of them.
+// signed is limited: characters of an alphabet without a colon or a brace, and few of them. And no delivery is taken
+// whose signed text is one that a handshake would sign.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Handshakes: the right answer to the right question, and no signature for anything that could pass for a delivery.
 #include "webhook/handshake.h"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -112,6 +113,24 @@ TEST(Handshakes, SignNothingThatCouldBeADelivery) {
   EXPECT_EQ(answered(crc("<script>")), "refused 400");
   EXPECT_EQ(answered({"braintree", "a|b", get("/h?bt_challenge=payload"), Stage::before_signature}), "refused 400");
   EXPECT_EQ(answered({"dropbox", "s", get("/h?challenge=%3Cscript%3E"), Stage::before_signature}), "refused 400");
+}
+
+// What a stranger gets signed in a handshake is no delivery, at any provider that signs what it is asked to.
+TEST(Handshakes, GiveNoSignatureThatADeliveryCouldCarry) {
+  const Time now{std::chrono::seconds(1'700'000'000)};
+  for (int i = 0; i < 300; ++i) {
+    const std::string token = std::to_string(1'000'000 + i);  // a JSON document, hexadecimal, plain letters
+    const auto x = ask({"x", "secret", get("/h?crc_token=" + token), Stage::before_signature});
+    ASSERT_TRUE(x && x->accepted);
+    constexpr std::string_view begin = R"({"response_token":")";
+    const std::string tag = x->response.body.substr(begin.size(), x->response.body.size() - begin.size() - 2);
+    Sent forged{.fields = {{"x-twitter-webhooks-signature", tag}}, .body = token};
+    EXPECT_NE(test::verdict(builtin("x"), lock_of(builtin("x"), {"secret"}), forged, now), "authentic") << token;
+    const auto braintree = ask({"braintree", "a|b", get("/h?bt_challenge=" + token), Stage::before_signature});
+    ASSERT_TRUE(braintree && braintree->accepted);
+    forged = form("bt_payload=" + token + "&bt_signature=" + braintree->response.body);
+    EXPECT_NE(test::verdict(builtin("braintree"), lock_of(builtin("braintree"), {"a|b"}), forged, now), "authentic");
+  }
 }
 
 // Whoever does not know the verify token learns nothing, and without one in the configuration nobody does.
