@@ -24,6 +24,10 @@ class Clock {
   // Returns the time. It never goes back within a process, whatever happens to the machine's wall clock.
   [[nodiscard]] virtual Time now() const = 0;
 
+  // Returns the wall time as the machine has it now: it goes where the machine's clock is set. For comparing with times
+  // that come from elsewhere, such as those that a webhook's signature covers; never for a lease or an expiry.
+  [[nodiscard]] virtual Time wall() const { return now(); }
+
   // For measuring how long something took: like now(), but finer if the clock can be. Only differences have a meaning.
   [[nodiscard]] virtual std::chrono::nanoseconds stopwatch() const { return now().time_since_epoch(); }
 
@@ -37,8 +41,8 @@ class Clock {
   [[nodiscard]] virtual std::unique_ptr<Alarm> after(Executor executor, Millis delay, std::function<void()> ring) = 0;
 };
 
-// The machine's time: it begins at the wall time of its creation and follows the boot clock. Stepping the wall clock
-// while the process runs moves no lease and no expiry.
+// The machine's time: now() begins at the wall time of its creation and follows the boot clock. Stepping the wall clock
+// while the process runs moves no lease and no expiry; it moves wall().
 std::unique_ptr<Clock> make_system_clock();
 
 }  // namespace semel

@@ -107,7 +107,7 @@ int sign(const SignArguments& given) {
                            .content_type = given.content_type,
                            .body = *std::move(body),
                            .fields = {},
-                           .now = clock->now() - std::chrono::seconds(given.age_seconds)};
+                           .now = clock->wall() - std::chrono::seconds(given.age_seconds)};
   if (order.public_url.empty())
     order.public_url = reading::url_text({.secure = url->secure, .authority = url->authority, .path = {}});
   for (const std::string& header : given.headers) {

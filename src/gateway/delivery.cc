@@ -123,7 +123,7 @@ Task<std::variant<webhook::Authentic, Told>> verify(const Incoming* incoming, co
   telemetry::WebhookCounters& counters = incoming->plan.counters_of(*webhook);
   const webhook::Documents documents = [&](const std::string& name) { return incoming->services.keys.find(name); };
   const auto judge = [&] {
-    return webhook::judge_delivery(webhook->rules, webhook->lock, request, incoming->services.clock.now(), documents);
+    return webhook::judge_delivery(webhook->rules, webhook->lock, request, incoming->services.clock.wall(), documents);
   };
   webhook::Judged judged = judge();
   if (const auto* wanted = std::get_if<webhook::Wanted>(&judged)) {

@@ -39,7 +39,7 @@ void record(const Incoming& incoming, const Told& told) {
   const std::uint16_t status = incoming.client.status_sent();
   const config::LogLevel level = level_of(told, status);
   if (!incoming.config().log.takes(level)) return;
-  incoming.services.log.add({.at = incoming.services.clock.now(),
+  incoming.services.log.add({.at = incoming.services.clock.wall(),
                              .level = level,
                              .method = incoming.request.method,
                              .path = incoming.request.path,

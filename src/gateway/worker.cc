@@ -133,7 +133,7 @@ void Worker::refused(std::uint16_t status) {
   if (status == 408) shared_.metrics.clients.slow.fetch_add(1, std::memory_order_relaxed);
   telemetry::count(plan_->no_route->by_ending, telemetry::Ending::malformed);
   telemetry::LogEntry entry;
-  entry.at = shared_.clock.now();
+  entry.at = shared_.clock.wall();
   entry.level = config::LogLevel::warning;
   entry.outcome = name(telemetry::Ending::malformed);
   entry.status = status;

@@ -77,7 +77,7 @@ policy::RequestView view_of(const HttpRequest& request) {
 
 webhook::Judged WebhookEndpoint::judge(const policy::RequestView& request) const {
   const webhook::Documents none = [](const std::string&) { return std::optional<std::string_view>(); };
-  return webhook::judge_delivery(provider, lock, request, clock->now(), none);
+  return webhook::judge_delivery(provider, lock, request, clock->wall(), none);
 }
 
 policy::Identified WebhookEndpoint::identify(const policy::RequestView& request,

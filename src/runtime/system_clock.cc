@@ -49,6 +49,8 @@ class SystemClock : public Clock {
  public:
   [[nodiscard]] Time now() const override { return Time{offset_ + read(CLOCK_BOOTTIME)}; }
 
+  [[nodiscard]] Time wall() const override { return Time{read(CLOCK_REALTIME)}; }
+
   [[nodiscard]] std::chrono::nanoseconds stopwatch() const override { return read_exactly(CLOCK_MONOTONIC); }
 
   [[nodiscard]] std::unique_ptr<Alarm> after(Executor executor, Millis delay, std::function<void()> ring) override {

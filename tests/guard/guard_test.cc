@@ -1,5 +1,6 @@
 // The middleware over plain values. What it shares with the gateway is tested there and by the scenarios; this is about
 // what is its own: rules that cannot be read, handlers that fail, both ways to wait, webhooks in one call.
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "support/run.h"
+#include "support/virtual_clock.h"
 #include <semel/blocking_once.h>
 #include <semel/clock.h>
 #include <semel/guard.h>
@@ -163,6 +165,27 @@ TEST_F(GuardTest, VerifiesAWebhookInOneCall) {
   EXPECT_NE(forged.error().detail.find("mismatch"), std::string::npos) << forged.error().detail;
   EXPECT_FALSE(verify("github", {}, delivery, *clock_));
   EXPECT_FALSE(verify("no-such-provider", {"secret"}, delivery, *clock_));
+}
+
+// The age of a signature is told by the wall clock as it is now, wherever it was set since the start.
+TEST_F(GuardTest, TellsTheAgeOfASignatureByTheWallClock) {
+  const std::vector<FieldView> fields{
+      {.name = "Stripe-Signature",
+       .value = "t=1700000000,v1=83c8c1691a8397c211d6cbfb69ab1525df021f97e43bd353deb8f2e93c183071"}};
+  const HttpRequest delivery{
+      .method = "POST",
+      .target = "/hook",
+      .fields = fields,
+      .body = R"({"id":"evt_golden_0001","type":"invoice.paid","created":1700000000,"note":"café ☕","amount":4200})",
+      .ip = {}};
+  const std::vector<std::string> secrets{"whsec_goldenStripeSecret0123456789"};
+  VirtualClock clock(Time(std::chrono::seconds(1'700'000'000)));
+  EXPECT_TRUE(verify("stripe", secrets, delivery, clock));
+  clock.set_wall_ahead(Millis{600'000});
+  EXPECT_FALSE(verify("stripe", secrets, delivery, clock));
+  clock.advance(Millis{600'000});
+  clock.set_wall_ahead(Millis{-600'000});
+  EXPECT_TRUE(verify("stripe", secrets, delivery, clock));
 }
 
 // A guard with a verifier is a webhook endpoint: forged deliveries are refused, an event runs once.
