@@ -48,7 +48,8 @@ class WebhookVerifier {
 
   // Any of the secrets may match: give the new one and the old one while you rotate.
   // Code::invalid: there is no such provider, no secret, or a secret that does not have the provider's form; or a
-  // public_url is needed; or the provider's keys have to be fetched, which only the gateway does.
+  // public_url is needed; or there is a tolerance, but the provider signs no time; or the provider's keys have to be
+  // fetched, which only the gateway does.
   static Result<WebhookVerifier> make(std::string_view provider, const std::vector<std::string>& secrets, Clock& clock,
                                       const Options& options);
   static Result<WebhookVerifier> make(std::string_view provider, const std::vector<std::string>& secrets,

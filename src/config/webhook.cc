@@ -136,6 +136,10 @@ void check_rules(reading::TableReader& table, const webhook::Webhook& webhook) {
     table.reject("ordered", table.at("ordered"),
                  fmt::format("{} does not tell the order of its events", webhook.provider));
   }
+  if (webhook.tolerance && std::ranges::none_of(rules.schemes, webhook::has_time)) {
+    table.reject("tolerance", table.at("tolerance"),
+                 fmt::format("{} signs no time, so a tolerance would do nothing", webhook.provider));
+  }
   const bool subscribes = std::ranges::any_of(rules.schemes, [](const webhook::SignatureScheme& scheme) {
     return scheme.algorithm == webhook::Algorithm::aws_sns;
   });

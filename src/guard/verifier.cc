@@ -103,6 +103,9 @@ Result<WebhookVerifier> WebhookVerifier::make(std::string_view provider, const s
   endpoint->verify_token = reading::Secret(options.verify_token);
   endpoint->space = "webhook:" + std::string(provider);
   endpoint->clock = &clock;
+  if (options.tolerance && std::ranges::none_of(endpoint->provider.schemes, webhook::has_time)) {
+    return fail(Code::invalid, std::string(provider) + " signs no time, so a tolerance would do nothing");
+  }
   if (Result<void> sound = guard::check_lock(endpoint->provider, endpoint->lock, secrets.size()); !sound) {
     return std::unexpected(std::move(sound.error()));
   }

@@ -44,6 +44,7 @@ struct Authentic {
   std::size_t scheme = 0;
   std::size_t secret = 0;
   std::vector<std::string> signed_texts{};
+  std::string document{};  // the name of the fetched one that has the key
 };
 
 std::expected<Authentic, SignatureFault> authenticate(const Provider& provider, const Lock& lock,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <expected>
 #include <optional>
@@ -43,6 +42,7 @@ struct Case {
   Time now;
   const Documents& documents;
   std::size_t number;  // of the scheme
+  Millis tolerance;
 };
 
 std::optional<std::string> field(const policy::RequestView& request, std::string_view name) {
@@ -67,6 +67,16 @@ bool is_pinned(std::string_view url, const SignatureScheme& scheme) {
       scheme.keys, [&](const std::string& start) { return url.size() > start.size() && url.starts_with(start); });
 }
 
+// The same for a file that is directly in a folder of the list.
+bool is_pinned_name(std::string_view url, const SignatureScheme& scheme) {
+  const auto in_name = [](char c) {
+    return core::is_letter(c) || core::is_digit(c) || c == '-' || c == '_' || c == '.';
+  };
+  const std::string_view name = url.substr(url.rfind('/') + 1);
+  const bool in_folder = std::ranges::find(scheme.keys, url.substr(0, url.size() - name.size())) != scheme.keys.end();
+  return in_folder && is_pinned(url, scheme) && std::ranges::all_of(name, in_name);
+}
+
 // PayPal signs a checksum of the body, which anybody can match with another body: see providers/paypal.toml.
 Judged judge_paypal(const Case& one) {
   const auto id = field(one.request, "PAYPAL-TRANSMISSION-ID");
@@ -78,7 +88,9 @@ Judged judge_paypal(const Case& one) {
   if (!id || !time || !url || !signature || field(one.request, "PAYPAL-AUTH-ALGO") != "SHA256withRSA") {
     return SignatureFault::malformed;
   }
-  if (!is_pinned(*url, one.scheme)) return SignatureFault::malformed;
+  if (!is_pinned_name(*url, one.scheme)) return SignatureFault::malformed;
+  const auto fresh = check_moment(*time, MomentForm::rfc3339, one.tolerance, one.now);
+  if (!fresh) return fresh.error();
   const auto certificate = one.documents(*url);
   if (!certificate) return Wanted{.url = *url};
   for (std::size_t i = 0; i < one.keys.size(); ++i) {
@@ -86,10 +98,18 @@ Judged judge_paypal(const Case& one) {
     if (!key) continue;
     const std::string text = fmt::format("{}|{}|{}|{}", *id, *time, key->bytes, core::crc32(one.request.body));
     if (core::verify_by_certificate(*certificate, one.now, core::RsaHash::sha256, text, *signature)) {
-      return Authentic{.scheme = one.number, .secret = i};
+      return Authentic{.scheme = one.number, .secret = i, .signed_texts = {}, .document = *url};
     }
   }
   return SignatureFault::mismatch;
+}
+
+// Such as eu-west-1. Other names before amazonaws.com can be had by anybody, as those of S3's.
+bool is_region(std::string_view name) {
+  const auto in_region = [](char c) { return (c >= 'a' && c <= 'z') || core::is_digit(c) || c == '-'; };
+  if (name.size() < 4 || name.starts_with("s3") || !std::ranges::all_of(name, in_region)) return false;
+  return !core::is_digit(name.front()) && name.front() != '-' && name.find('-') != std::string_view::npos &&
+         core::is_digit(name.back());
 }
 
 // The rest of an address at `sns.REGION.amazonaws.com`, which a list of beginnings cannot express. Null if it is
@@ -100,8 +120,7 @@ std::optional<std::string_view> behind_sns(std::string_view url) {
   if (!url.starts_with(start) || url.size() > url_bytes_max) return std::nullopt;
   url.remove_prefix(start.size());
   const std::size_t dot = std::min(url.find('.'), url.size());
-  const auto in_region = [](char c) { return core::is_letter(c) || core::is_digit(c) || c == '-'; };
-  if (dot < 3 || !std::ranges::all_of(url.substr(0, dot), in_region)) return std::nullopt;
+  if (!is_region(url.substr(0, dot))) return std::nullopt;
   url.remove_prefix(dot);
   for (const std::string_view domain : domains) {
     if (url.starts_with(domain)) return url.substr(domain.size());
@@ -129,7 +148,8 @@ bool is_sns_confirmation(std::string_view url, const SignatureScheme& scheme) {
   return is_pinned(url, scheme) || behind_sns(url).value_or("").starts_with("?Action=ConfirmSubscription&");
 }
 
-// What SNS signs: names and values in lines, of those members that are present.
+// What SNS signs: names and values in lines, of those members that are present. Null if one is missing, or has a line
+// end: only the message may, or a line of it could pass for a name.
 std::optional<std::string> sns_text(const policy::RequestView& request, std::string_view type) {
   constexpr std::array<std::string_view, 6> of_notification{"Message",   "MessageId", "Subject",
                                                             "Timestamp", "TopicArn",  "Type"};
@@ -138,6 +158,7 @@ std::optional<std::string> sns_text(const policy::RequestView& request, std::str
   std::string text;
   const auto add = [&](std::string_view name) {
     const auto value = member(request, name);
+    if (value && name != "Message" && value->find('\n') != std::string::npos) return false;
     if (value) text.append(name).append("\n").append(*value).append("\n");
     return value.has_value() || name == "Subject";
   };
@@ -157,17 +178,20 @@ Judged judge_sns(const Case& one) {
   const bool known = version == "1" || version == "2";
   if (!signature || !url || !type || !topic || !known || !is_sns_certificate(*url, one.scheme))
     return SignatureFault::malformed;
-  const auto certificate = one.documents(*url);
-  if (!certificate) return Wanted{.url = *url};
+  const auto ours =
+      std::ranges::find_if(one.keys, [&](const std::optional<SecretKey>& key) { return key && key->bytes == *topic; });
+  if (ours == one.keys.end()) return SignatureFault::mismatch;  // whoever signed it: nothing is fetched for it
   const auto text = sns_text(one.request, *type);
   if (!text) return SignatureFault::malformed;
+  const auto fresh =
+      check_moment(member(one.request, "Timestamp").value_or(""), MomentForm::rfc3339, one.tolerance, one.now);
+  if (!fresh) return fresh.error();
+  const auto certificate = one.documents(*url);
+  if (!certificate) return Wanted{.url = *url};
   const core::RsaHash hash = version == "1" ? core::RsaHash::sha1 : core::RsaHash::sha256;
   if (!core::verify_by_certificate(*certificate, one.now, hash, *text, *signature)) return SignatureFault::mismatch;
-  for (std::size_t i = 0; i < one.keys.size(); ++i) {
-    const std::optional<SecretKey>& key = one.keys[i];
-    if (key && key->bytes == *topic) return Authentic{.scheme = one.number, .secret = i};
-  }
-  return SignatureFault::mismatch;
+  const auto secret = static_cast<std::size_t>(ours - one.keys.begin());
+  return Authentic{.scheme = one.number, .secret = secret, .signed_texts = {}, .document = *url};
 }
 
 std::optional<Time> time_claim(const Token& token, std::string_view name) {
@@ -203,27 +227,28 @@ bool has_claims(const Case& one, const Token& token, const SecretKey& secret) {
          std::ranges::find(one.scheme.issuers, *issuer) != one.scheme.issuers.end();
 }
 
-std::expected<void, SignatureFault> check_times(const Case& one, const Token& token, Millis tolerance) {
+std::expected<void, SignatureFault> check_times(const Case& one, const Token& token) {
   if (one.scheme.algorithm == Algorithm::plaid) {
-    const auto issued = time_claim(token, "iat");
-    if (!issued) return std::unexpected(SignatureFault::malformed);
-    if (tolerance > Millis{0} && std::chrono::abs(one.now - *issued) > tolerance) {
-      return std::unexpected(SignatureFault::stale);
-    }
-    return {};
+    return check_moment(claim(token, "iat").value_or(""), MomentForm::seconds, one.tolerance, one.now);
   }
   const auto expires = time_claim(token, "exp");
   if (!expires) return std::unexpected(SignatureFault::malformed);
   if (one.now > *expires + clock_slack) return std::unexpected(SignatureFault::stale);
+  for (const std::string_view begin : {"nbf", "iat"}) {
+    if (!claim(token, begin)) continue;
+    const auto begins = time_claim(token, begin);
+    if (!begins) return std::unexpected(SignatureFault::malformed);
+    if (one.now + clock_slack < *begins) return std::unexpected(SignatureFault::stale);
+  }
   return {};
 }
 
-Judged judge_token(const Case& one, Millis tolerance) {
+Judged judge_token(const Case& one) {
   const auto signatures = find_signatures(one.scheme, one.request);
   if (!signatures) return signatures.error();
   const auto token = read_token(signatures->decoded.front());
   if (!token) return SignatureFault::malformed;
-  const auto fresh = check_times(one, *token, tolerance);
+  const auto fresh = check_times(one, *token);
   if (!fresh) return fresh.error();
   for (std::size_t i = 0; i < one.keys.size(); ++i) {
     const std::optional<SecretKey>& issuer = one.keys[i];
@@ -237,16 +262,16 @@ Judged judge_token(const Case& one, Millis tolerance) {
       return wanted;
     }
     if (is_signed_by(*token, *key) && has_claims(one, *token, *issuer)) {
-      return Authentic{.scheme = one.number, .secret = i};
+      return Authentic{.scheme = one.number, .secret = i, .signed_texts = {}, .document = wanted.kept_as()};
     }
   }
   return SignatureFault::mismatch;
 }
 
-Judged judge_one(const Case& one, Millis tolerance) {
+Judged judge_one(const Case& one) {
   if (one.scheme.algorithm == Algorithm::paypal) return judge_paypal(one);
   if (one.scheme.algorithm == Algorithm::aws_sns) return judge_sns(one);
-  return judge_token(one, tolerance);
+  return judge_token(one);
 }
 
 }  // namespace
@@ -256,9 +281,14 @@ Judged judge_delivery(const Provider& provider, const Lock& lock, const policy::
   for (std::size_t i = 0; i < provider.schemes.size(); ++i) {
     const SignatureScheme& scheme = provider.schemes[i];
     if (!fetches_keys(scheme.algorithm)) continue;
-    const Case one{
-        .scheme = scheme, .keys = lock.keys[i], .request = request, .now = now, .documents = documents, .number = i};
-    return judge_one(one, lock.tolerance.value_or(scheme.tolerance));
+    const Case one{.scheme = scheme,
+                   .keys = lock.keys[i],
+                   .request = request,
+                   .now = now,
+                   .documents = documents,
+                   .number = i,
+                   .tolerance = lock.tolerance.value_or(scheme.tolerance)};
+    return judge_one(one);
   }
   auto authentic = authenticate(provider, lock, request, now);
   if (authentic) return *std::move(authentic);

@@ -81,6 +81,12 @@ struct SignatureScheme {
   Millis tolerance{0};  // zero if any age is fine
 };
 
+// Whether a time is signed, so that a tolerance means something.
+inline bool has_time(const SignatureScheme& scheme) {
+  return scheme.timestamp || scheme.algorithm == Algorithm::paypal || scheme.algorithm == Algorithm::aws_sns ||
+         scheme.algorithm == Algorithm::plaid;
+}
+
 struct EventRules {
   bool deduplicate = true;             // false if nothing names an event: every authentic delivery is handed on
   std::vector<policy::Expression> id;  // the first whose parts are all present

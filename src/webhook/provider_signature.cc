@@ -44,7 +44,7 @@ constexpr std::array encoding_choices{
 constexpr std::array moment_choices{reading::Choice<MomentForm>{"s", MomentForm::seconds},
                                     reading::Choice<MomentForm>{"ms", MomentForm::millis},
                                     reading::Choice<MomentForm>{"rfc3339", MomentForm::rfc3339}};
-constexpr Millis tolerance_max{86'400'000};
+constexpr Millis tolerance_max{7 * 86'400'000LL};
 
 void read_source(reading::TableReader& table, policy::Expression& into) {
   std::optional<policy::Expression> from;
@@ -120,7 +120,7 @@ void check_time(reading::TableReader& table, const SignatureScheme& scheme) {
   if (scheme.signed_text.has(policy::PartKind::timestamp) && !scheme.timestamp) {
     table.reject("signs", table.at("signs"), "signs has {timestamp}, so `timestamp` must say where to find it");
   }
-  if (scheme.tolerance > Millis{0} && !scheme.timestamp && scheme.algorithm != Algorithm::plaid) {
+  if (scheme.tolerance > Millis{0} && !has_time(scheme)) {
     table.reject("tolerance", table.at("tolerance"), "tolerance needs `timestamp`: where to find the time");
   }
   if (scheme.timestamp && scheme.timestamp->is_single(policy::PartKind::item) && scheme.separator == '\0') {

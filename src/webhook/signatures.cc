@@ -149,15 +149,19 @@ std::expected<Signatures, SignatureFault> find_signatures(const SignatureScheme&
   return found;
 }
 
-std::expected<void, SignatureFault> check_age(const SignatureScheme& scheme, std::string_view timestamp,
-                                              Millis tolerance, Time now) {
-  if (!scheme.timestamp) return {};
-  const auto moment = parse_moment(timestamp, scheme.timestamp_form);
+std::expected<void, SignatureFault> check_moment(std::string_view text, MomentForm form, Millis tolerance, Time now) {
+  const auto moment = parse_moment(text, form);
   if (!moment) return std::unexpected(SignatureFault::malformed);
   if (tolerance > Millis{0} && std::chrono::abs(now - *moment) > tolerance) {
     return std::unexpected(SignatureFault::stale);
   }
   return {};
+}
+
+std::expected<void, SignatureFault> check_age(const SignatureScheme& scheme, std::string_view timestamp,
+                                              Millis tolerance, Time now) {
+  if (!scheme.timestamp) return {};
+  return check_moment(timestamp, scheme.timestamp_form, tolerance, now);
 }
 
 }  // namespace semel::webhook

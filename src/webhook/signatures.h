@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "policy/request_view.h"
+#include "webhook/moment.h"
 #include "webhook/provider.h"
 #include <semel/clock.h>
 
@@ -34,7 +35,10 @@ struct Signatures {
 std::expected<Signatures, SignatureFault> find_signatures(const SignatureScheme& scheme,
                                                           const policy::RequestView& request);
 
-// Whether `timestamp` is within `tolerance` of `now`, on either side.
+// Whether a moment is within `tolerance` of `now`, on either side; zero: any is.
+std::expected<void, SignatureFault> check_moment(std::string_view text, MomentForm form, Millis tolerance, Time now);
+
+// The same for the time of a scheme, if it has one.
 std::expected<void, SignatureFault> check_age(const SignatureScheme& scheme, std::string_view timestamp,
                                               Millis tolerance, Time now);
 

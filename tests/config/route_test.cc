@@ -186,6 +186,9 @@ TEST(WebhookErrors, NameWhatTheProviderDoesNotTake) {
             (Lines{"f:11:12: error: square signs the address that it calls: set public_url in [server]"}));
   EXPECT_EQ(issues(webhook("adyen", "secrets = ['00ff', 'env:TOKEN']"), reading::Severity::error),
             (Lines{"f:12:11: error: number 2 of secrets does not have the form of a key of adyen"}));
+  EXPECT_EQ(issues(webhook("github", "secrets = ['env:TOKEN']\ntolerance = '5m'"), reading::Severity::error),
+            (Lines{"f:13:13: error: github signs no time, so a tolerance would do nothing"}));
+  EXPECT_EQ(issues(webhook("gitlab", "secrets = ['env:TOKEN']\ntolerance = '5m'"), reading::Severity::error), Lines{});
   EXPECT_EQ(issues(webhook("github", "secrets = ['env:TOKEN']\nordered = true"), reading::Severity::error),
             (Lines{"f:13:11: error: github does not tell the order of its events"}));
 }

@@ -5,6 +5,7 @@ import json
 import re
 import ssl
 import subprocess
+import time
 
 import harness
 import server
@@ -117,7 +118,7 @@ class SnsSubscription(harness.Case):
     def confirmation(self, number, address):
         """What a SubscriptionConfirmation with this address, signed as SNS does, hears."""
         message = {"Message": "You have chosen to subscribe", "MessageId": f"m-{number}", "SubscribeURL": address,
-                   "Timestamp": "2024-03-01T08:00:00.000Z", "Token": "2336", "TopicArn": "arn:aws:sns:eu-west-1:1:orders",
+                   "Timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime()), "Token": "2336", "TopicArn": "arn:aws:sns:eu-west-1:1:orders",
                    "Type": "SubscriptionConfirmation"}
         text = "".join(f"{name}\n{message[name]}\n" for name in sorted(message))
         signed = subprocess.run(["openssl", "dgst", "-sha256", "-sign", "signer.key"], cwd=self.semel.folder,

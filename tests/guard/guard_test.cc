@@ -188,6 +188,12 @@ TEST_F(GuardTest, TellsTheAgeOfASignatureByTheWallClock) {
   EXPECT_TRUE(verify("stripe", secrets, delivery, clock));
 }
 
+// A window for a time that nobody signs is a mistake.
+TEST_F(GuardTest, WantsATimeForATolerance) {
+  EXPECT_FALSE(WebhookVerifier::make("github", {"secret"}, *clock_, {.tolerance = Millis{1'000}}));
+  EXPECT_TRUE(WebhookVerifier::make("stripe", {"secret"}, *clock_, {.tolerance = Millis{1'000}}));
+}
+
 // A guard with a verifier is a webhook endpoint: forged deliveries are refused, an event runs once.
 TEST_F(GuardTest, GuardsAWebhook) {
   const auto verifier = WebhookVerifier::make("github", {"secret"}, *clock_);

@@ -50,11 +50,11 @@ std::string signed_with_rsa(std::string_view text) {
 
 constexpr std::string_view paypal_certificate = "https://api.paypal.com/v1/notifications/certs/CERT-1";
 
-Sent paypal(std::string_view url = paypal_certificate) {
+Sent paypal(std::string_view url = paypal_certificate, const std::string& time = "2030-01-01T00:00:00Z") {
   const std::string body = R"({"id":"WH-1","event_type":"PAYMENT.SALE.COMPLETED","resource":{"id":"r"}})";
-  const std::string text = "t-1|2030-01-01T00:00:00Z|webhook-id|" + std::to_string(core::crc32(body));
+  const std::string text = "t-1|" + time + "|webhook-id|" + std::to_string(core::crc32(body));
   return {.fields = {{"PAYPAL-TRANSMISSION-ID", "t-1"},
-                     {"PAYPAL-TRANSMISSION-TIME", "2030-01-01T00:00:00Z"},
+                     {"PAYPAL-TRANSMISSION-TIME", time},
                      {"PAYPAL-CERT-URL", std::string(url)},
                      {"PAYPAL-AUTH-ALGO", "SHA256withRSA"},
                      {"PAYPAL-TRANSMISSION-SIG", signed_with_rsa(text)}},
@@ -77,7 +77,8 @@ TEST(FetchedKeys, JudgePayPal) {
   EXPECT_EQ(judged("paypal", "webhook-id", paypal(), in_2030, {}), "wants " + std::string(paypal_certificate));
   EXPECT_EQ(paypal_verdict(paypal()), "authentic");
   EXPECT_EQ(paypal_verdict(paypal(), "other-webhook"), "mismatch");
-  EXPECT_EQ(paypal_verdict(paypal(), "webhook-id", in_2030 + std::chrono::years(100)), "mismatch");
+  const Sent late = paypal(paypal_certificate, "2130-01-01T00:00:00Z");  // after the certificate
+  EXPECT_EQ(paypal_verdict(late, "webhook-id", in_2030 + std::chrono::years(100)), "mismatch");
   Sent altered = paypal();
   altered.body[8] = 'X';
   EXPECT_EQ(paypal_verdict(altered), "mismatch");
@@ -107,6 +108,48 @@ TEST(FetchedKeys, AreFetchedFromPinnedHostsOnly) {
                              R"("SigningCertURL":")" +
                              std::string(url) + "\"}";
     EXPECT_EQ(judged("aws-sns", "t", Sent{.body = body}, in_2030, {}), "malformed") << url;
+  }
+}
+
+// PayPal signs the time of a transmission. It is not renewed for certain, so it may be as old as the last retry.
+TEST(FetchedKeys, CheckTheTimeOfPayPal) {
+  EXPECT_EQ(paypal_verdict(paypal(), "webhook-id", in_2030 + std::chrono::days(3)), "authentic");
+  EXPECT_EQ(paypal_verdict(paypal(), "webhook-id", in_2030 + std::chrono::days(5)), "stale");
+  EXPECT_EQ(paypal_verdict(paypal(), "webhook-id", in_2030 - std::chrono::days(5)), "stale");
+  Sent odd = paypal();
+  odd.fields[1].second = "yesterday";
+  EXPECT_EQ(paypal_verdict(odd), "malformed");
+}
+
+// The checksum of a body can be had with another body, so a captured delivery is worth only its own event: its id is
+// that of the transmission, which is signed, and another body under it is another request.
+TEST(FetchedKeys, BindPayPalsBodyToItsTransmission) {
+  const auto identity = [](const Sent& sent) {
+    Sent request = sent;
+    return std::get<policy::Identity>(
+        identify_event(builtin("paypal"), {.space = "webhook:/h", .key_from = nullptr}, {.scheme = 0}, request.view()));
+  };
+  const Sent genuine = paypal();
+  Sent forged = genuine;
+  forged.body = R"({"id":"WH-2","event_type":"PAYMENT.SALE.COMPLETED","resource":{"id":"x"}})";
+  EXPECT_EQ(identity(forged).key, identity(genuine).key);
+  EXPECT_NE(identity(forged).fingerprint, identity(genuine).fingerprint);
+  EXPECT_EQ(identity(genuine).fingerprint, identity(paypal()).fingerprint);
+}
+
+// Certificates of PayPal are in one folder; names that others could have at Amazon are not taken for SNS.
+TEST(FetchedKeys, ArePinnedToTheirFolders) {
+  EXPECT_EQ(judged("paypal", "webhook-id", paypal("https://api.paypal.com/v1/other/CERT-1"), in_2030, {}), "malformed");
+  EXPECT_EQ(
+      judged("paypal", "webhook-id", paypal("https://api.paypal.com/v1/notifications/certs/CERT-1?x=1"), in_2030, {}),
+      "malformed");
+  EXPECT_EQ(judged("paypal", "webhook-id", paypal("https://api.paypal.com/v1/notifications/certs/a/b"), in_2030, {}),
+            "malformed");
+  for (const std::string_view region : {"s3", "s3-eu-west-1", "s3-website-us-east-1", "S3-x", "-us-east-1", "useast"}) {
+    const std::string body = R"({"Type":"Notification","TopicArn":"t","SignatureVersion":"2","Signature":"AAAA",)"
+                             R"("SigningCertURL":"https://sns.)" +
+                             std::string(region) + R"(.amazonaws.com/SimpleNotificationService-a.pem"})";
+    EXPECT_EQ(judged("aws-sns", "t", Sent{.body = body}, in_2030, {}), "malformed") << region;
   }
 }
 
@@ -142,6 +185,29 @@ TEST(FetchedKeys, JudgeSns) {
   EXPECT_EQ(sns_verdict(sns("2", signature, "hallo")), "mismatch");
   EXPECT_EQ(sns_verdict(sns("2", signature), "arn:aws:sns:eu-west-1:1:other"), "mismatch");
   EXPECT_EQ(sns_verdict(Sent{.body = "{}"}), "missing");
+}
+
+// SNS signs the time of a message, and retries for an hour.
+TEST(FetchedKeys, CheckTheTimeOfSns) {
+  const std::map<std::string, std::string> shelf{{std::string(sns_certificate), std::string(test::rsa_certificate)}};
+  const Sent request = sns("1", test::sns_sha1_signature);
+  EXPECT_EQ(judged("aws-sns", topic, request, in_2030 + std::chrono::hours(1), shelf), "authentic");
+  EXPECT_EQ(judged("aws-sns", topic, request, in_2030 + std::chrono::hours(3), shelf), "stale");
+  EXPECT_EQ(judged("aws-sns", topic, request, in_2030 - std::chrono::hours(3), shelf), "stale");
+}
+
+// What is signed is lines; only the message itself may have several, or a line of it could pass for a name.
+TEST(FetchedKeys, TakeNoLinesInTheNamesOfSns) {
+  const std::string text =
+      "Message\nhello\nMessageId\nm-1\nMessageId\nm-2\nTimestamp\n2030-01-01T00:00:00Z\nTopicArn\n"
+      "arn:aws:sns:eu-west-1:1:t\nType\nNotification\n";
+  const auto with_id = [&](std::string_view message, std::string_view id) {
+    Sent request = sns("2", signed_with_rsa(text), message);
+    request.body.replace(request.body.find("m-1"), 3, id);
+    return sns_verdict(request);
+  };
+  EXPECT_EQ(with_id("hello\\nMessageId\\nm-1", "m-2"), "authentic");
+  EXPECT_EQ(with_id("hello", "m-1\\nMessageId\\nm-2"), "malformed");
 }
 
 // A subscription is confirmed only where SNS lives, whatever the request says.
@@ -252,6 +318,10 @@ TEST(FetchedKeys, JudgeGoogleTokens) {
   EXPECT_EQ(with("accounts.google.com", "accounts.evil.com"), "mismatch");
   EXPECT_EQ(with("true", "false"), "mismatch");
   EXPECT_EQ(with("\"exp\"", "\"xxx\""), "malformed");
+  EXPECT_EQ(with("\"exp\"", "\"iat\":1893456000,\"exp\""), "authentic");
+  EXPECT_EQ(with("\"exp\"", "\"iat\":1893456300,\"exp\""), "stale");
+  EXPECT_EQ(with("\"exp\"", "\"nbf\":1893456300,\"exp\""), "stale");
+  EXPECT_EQ(with("\"exp\"", "\"nbf\":\"soon\",\"exp\""), "malformed");
   EXPECT_EQ(google_verdict(token(R"({"alg":"none","kid":"k1"})", google_claims)), "malformed");
   EXPECT_EQ(google_verdict(token(R"({"alg":"HS256","kid":"k1"})", google_claims)), "malformed");
   EXPECT_EQ(google_verdict(token(R"({"alg":"ES256","kid":"k1"})", google_claims)), "mismatch");
@@ -264,7 +334,7 @@ TEST(FetchedKeys, JudgeGoogleTokens) {
 // Their events have keys, too.
 TEST(FetchedKeys, ComeWithEventsThatHaveKeys) {
   const auto key_of = [](std::string_view provider, std::string_view body) {
-    Sent request{.body = std::string(body)};
+    Sent request{.fields = {{"PAYPAL-TRANSMISSION-ID", "t-1"}}, .body = std::string(body)};
     const policy::Identified found =
         identify_event(builtin(provider), {.space = "webhook:/h", .key_from = nullptr}, {.scheme = 0}, request.view());
     return std::holds_alternative<policy::Identity>(found);
