@@ -127,12 +127,13 @@ Task<std::variant<webhook::Authentic, Told>> verify(const Incoming* incoming, co
   };
   webhook::Judged judged = judge();
   if (const auto* wanted = std::get_if<webhook::Wanted>(&judged)) {
-    const bool fetched = co_await incoming->services.keys.fetch(*wanted);
+    const bool fetched = co_await incoming->services.keys.fetch(*wanted, webhook->space);
     if (fetched) judged = judge();
   }
   if (auto* authentic = std::get_if<webhook::Authentic>(&judged)) {
     const std::size_t at = std::min(authentic->secret, telemetry::WebhookCounters::secrets_counted - 1);
     counters.by_secret.at(at).fetch_add(1, std::memory_order_relaxed);
+    if (!authentic->document.empty()) incoming->services.keys.confirm(authentic->document);
     co_return std::move(*authentic);
   }
   auto fault = webhook::SignatureFault::no_key;
