@@ -198,6 +198,10 @@ body. If none of yours have, `key_from = "{sha256:body}"` names events by their 
 Headers that are not in the table are signed by nobody: a handler should not believe them. A webhook whose path is a
 pattern takes a delivery on each of its paths, unless the address is signed (`{url}`).
 
+PayPal signs a CRC-32 of the body, and another body can be made to have the same. Semel takes a transmission once, with the
+body that came first: a captured delivery that was handled is worth nothing. One that PayPal has sent and Semel has not
+handled yet can be sent with another body, so ask PayPal for the resource before anything that matters.
+
 | provider | what is signed | fresh for | with one delivery, a stranger can |
 |---|---|---|---|
 )";

@@ -152,6 +152,18 @@ TEST(Tampering, StartsFromDeliveriesThatAreTaken) {
   }
 }
 
+// A delivery that is sent to another path of the webhook is refused if the address is signed; otherwise it is another
+// path's event, as docs/providers.md says.
+TEST(Tampering, MovesADeliveryToAnotherPathOnlyIfTheAddressIsNotSigned) {
+  for (const Pair& pair : pairs()) {
+    const policy::Expression& text = pair.captured.provider.schemes[pair.genuine.scheme].signed_text;
+    Sent moved = pair.captured.request;
+    moved.target.replace(0, std::string_view("/hook").size(), "/hook/other");
+    EXPECT_EQ(outcome_of(pair.captured, moved).refused.empty(), !text.has(policy::PartKind::url))
+        << pair.captured.title;
+  }
+}
+
 // One act of a stranger.
 TEST(Tampering, MakesNoNewEvent) {
   std::size_t tried = 0;
