@@ -43,7 +43,8 @@ void verify_and_identify(benchmark::State& state, std::string_view name) {
   const std::string body = R"({"id":"evt_1","type":"invoice.paid","created":1700000000,"data":{"object":{"id":"in_1",)"
                            R"("note":")" +
                            std::string(900, 'x') + "\"}}}";
-  const auto delivery = webhook::sign_delivery(provider, {.secret = secret, .id = "msg_1", .body = body, .now = now});
+  const auto delivery =
+      semel::webhook::sign_delivery(provider, {.secret = secret, .id = "msg_1", .body = body, .now = now});
   semel::core::check(delivery.has_value(), "the delivery is signed");
   std::vector<semel::FieldView> fields;
   for (const semel::Field& field : delivery->fields) fields.push_back({.name = field.name, .value = field.value});
@@ -53,12 +54,12 @@ void verify_and_identify(benchmark::State& state, std::string_view name) {
   request.body = delivery->body;
   semel::policy::set_target(request, delivery->target);
   for (auto _ : state) {
-    const auto authentic = webhook::authenticate(provider, lock, request, now);
+    const auto authentic = semel::webhook::authenticate(provider, lock, request, now);
     semel::core::check(authentic.has_value(), "the delivery is authentic");
-    const auto identified =
-        webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr}, proof_of(*authentic), request);
+    const auto identified = semel::webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr},
+                                                           proof_of(*authentic), request);
     semel::core::check(std::holds_alternative<semel::policy::Identity>(identified), "the event has a key");
-    benchmark::DoNotOptimize(webhook::describe_event(provider, request));
+    benchmark::DoNotOptimize(semel::webhook::describe_event(provider, request));
   }
 }
 BENCHMARK_CAPTURE(verify_and_identify, stripe, "stripe");

@@ -38,24 +38,24 @@ void use(const semel::webhook::Provider& provider, const semel::policy::RequestV
   const semel::webhook::Lock lock =
       semel::webhook::make_lock(provider, secrets, "https://gw.example.com", std::nullopt);
   const semel::Time now{std::chrono::seconds(1'700'000'000)};
-  const auto authentic = webhook::authenticate(provider, lock, request, now);
+  const auto authentic = semel::webhook::authenticate(provider, lock, request, now);
   const bool open = std::ranges::any_of(provider.schemes, [](const semel::webhook::SignatureScheme& scheme) {
     return scheme.algorithm == semel::webhook::Algorithm::none || scheme.algorithm == semel::webhook::Algorithm::token;
   });
   semel::core::check(!authentic || open, "nobody signed this");
   const auto judged =
-      webhook::judge_delivery(provider, lock, request, now, [&](const std::string&) { return request.body; });
+      semel::webhook::judge_delivery(provider, lock, request, now, [&](const std::string&) { return request.body; });
   semel::core::check(open || !std::holds_alternative<semel::webhook::Authentic>(judged),
                      "nobody signed this, whatever was fetched");
-  const auto identified = webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr},
-                                                  {.scheme = 0, .signed_text = "t"}, request);
+  const auto identified = semel::webhook::identify_event(provider, {.space = "webhook:/h", .key_from = nullptr},
+                                                         {.scheme = 0, .signed_text = "t"}, request);
   if (const auto* identity = std::get_if<semel::policy::Identity>(&identified)) {
     semel::core::check(!identity->key_text.empty() && identity->key_text.size() <= semel::key_text_bytes_max,
                        "a key has a size");
   }
-  (void)webhook::describe_event(provider, request);
+  (void)semel::webhook::describe_event(provider, request);
   for (const auto stage : {semel::webhook::Stage::before_signature, semel::webhook::Stage::after_signature}) {
-    const auto answer = webhook::answer_handshake(provider, lock, semel::reading::Secret("v"), request, stage);
+    const auto answer = semel::webhook::answer_handshake(provider, lock, semel::reading::Secret("v"), request, stage);
     if (answer && answer->accepted) {
       semel::core::check(answer->response.body.size() < 4096, "an answer is short");
       semel::core::check(answer->response.body.find('<') == std::string::npos, "an answer is no page");
@@ -102,11 +102,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     request.body = input;
     const std::vector<semel::reading::Secret> none;
     const semel::webhook::Lock lock = semel::webhook::make_lock(own->provider, none, "", std::nullopt);
-    (void)webhook::authenticate(own->provider, lock, request, semel::Time{});
-    (void)webhook::identify_event(own->provider, {.space = "webhook:/h", .key_from = nullptr},
-                                  {.scheme = 0, .signed_text = "t"}, request);
-    (void)webhook::answer_handshake(own->provider, lock, semel::reading::Secret(), request,
-                                    semel::webhook::Stage::after_signature);
+    (void)semel::webhook::authenticate(own->provider, lock, request, semel::Time{});
+    (void)semel::webhook::identify_event(own->provider, {.space = "webhook:/h", .key_from = nullptr},
+                                         {.scheme = 0, .signed_text = "t"}, request);
+    (void)semel::webhook::answer_handshake(own->provider, lock, semel::reading::Secret(), request,
+                                           semel::webhook::Stage::after_signature);
   } else {
     semel::core::check(!own.error().empty(), "a file that cannot be used says why");
   }
