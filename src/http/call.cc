@@ -68,8 +68,8 @@ Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
     if (sent) co_return CallEnd::answered;
     if (connection.written() > 0) {
       // The upstream may have answered and closed; then the answer is here. It counts only if it is one.
-      if (sent.error() != Failure::broken || !co_await connection.fill()) co_return end_of(sent.error());
-      co_return CallEnd::answered;
+      const bool spoke = sent.error() == Failure::broken && connection.take_arrived() == Connection::Arrival::bytes;
+      co_return spoke || !connection.unread().empty() ? CallEnd::answered : end_of(sent.error());
     }
     if (!link_->reused()) co_return CallEnd::not_reached;
   }

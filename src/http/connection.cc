@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -165,15 +166,27 @@ Attempted<bool> Connection::write_listening(std::string_view first, std::string_
     }
     const Try<void> ready = co_await writable_or_readable();
     if (!ready) co_return failed(ready.error());
-    if (nothing_arrived()) continue;
-    const Try<void> filled = co_await fill();
-    if (enough(unread())) co_return false;
-    listening = filled && unread().size() < listened_bytes_max;
+    const Arrival arrival = take_arrived();
+    if (arrival == Arrival::bytes && enough(unread())) co_return false;
+    listening = arrival != Arrival::end && unread().size() < listened_bytes_max;
   }
   co_return true;
 }
 
+Connection::Arrival Connection::take_arrived() {
+  if (tls_ != nullptr || !socket_.is_open()) return Arrival::end;
+  make_room();
+  const ssize_t size = ::recv(socket_.native_handle(), buffer_.data() + to_, buffer_.size() - to_, MSG_DONTWAIT);
+  if (size < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? Arrival::nothing : Arrival::end;
+  if (size == 0) return Arrival::end;
+  to_ += static_cast<std::size_t>(size);
+  return Arrival::bytes;
+}
+
 Attempted<void> Connection::writable_or_readable() {
+  // The reactor tells of changes only: what came before nobody waited for it would be missed.
+  pollfd now{.fd = socket_.native_handle(), .events = POLLIN | POLLOUT, .revents = 0};
+  if (::poll(&now, 1, 0) > 0) co_return Try<void>();
   auto waits = asio::experimental::make_parallel_group(socket_.async_wait(Socket::wait_write, asio::deferred),
                                                        socket_.async_wait(Socket::wait_read, asio::deferred));
   const auto [order, writable, readable] =
@@ -200,10 +213,6 @@ Failure Connection::reason(const boost::system::error_code& error) const {
 bool Connection::silent() {
   if (from_ != to_ || !socket_.is_open()) return false;
   if (tls_ != nullptr) return tls_->silent();
-  return nothing_arrived();
-}
-
-bool Connection::nothing_arrived() {
   char byte = 0;
   return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
          (errno == EAGAIN || errno == EWOULDBLOCK);

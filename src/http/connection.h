@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,6 +62,10 @@ class Connection {
   // written, and this returns false. Over TLS it does not listen.
   using Enough = core::FunctionRef<bool(std::string_view unread)>;
   Attempted<bool> write_listening(std::string_view first, std::string_view second, Enough enough);
+  // Appends to unread() what has arrived, without waiting: for a connection on which writing has failed, because the
+  // peer may have said why before it closed. Over TLS nothing is taken.
+  enum class Arrival : std::uint8_t { bytes, nothing, end };
+  Arrival take_arrived();
   [[nodiscard]] std::size_t written() const { return written_; }
   void reset_written() { written_ = 0; }
 
@@ -84,7 +89,6 @@ class Connection {
   void make_room();
   // Returns how many bytes the system took at once; 0 if it takes none now.
   Try<std::size_t> write_now(std::span<const std::string_view> parts);
-  [[nodiscard]] bool nothing_arrived();
   // Waits until the peer takes more or has sent something.
   Attempted<void> writable_or_readable();
   [[nodiscard]] Failure reason(const boost::system::error_code& error) const;

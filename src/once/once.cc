@@ -38,6 +38,7 @@ constexpr int claim_tries = 3;      // a repeated claim finds out what became of
 constexpr int finish_tries = 5;     // an outcome is worth more patience than a claim
 constexpr Millis finish_pause{50};  // doubled after each try
 constexpr Millis later_pause_max{1'000};
+constexpr std::uint64_t given_back_max = 16;  // attempts under one key; hardly any key has as many
 constexpr int later_max = 10'000;  // keys that are settled later, at the same time: bounds memory in a long outage
 constexpr Millis retry_after_usual{1'000};
 constexpr Millis look_again{1'000};  // if the key may end in another process, whose notice may be lost
@@ -114,8 +115,7 @@ class Once::Impl : public std::enable_shared_from_this<Once::Impl> {
   Async<void> end(Key key, Fence fence, const Outcome& outcome);
   Async<void> finish(Key key, Fence fence, Outcome outcome, Millis lease);
   static Task<void> finish_later(std::shared_ptr<Impl> self, Key key, Fence fence, Outcome outcome, Time until);
-  static Task<void> give_back_later(std::shared_ptr<Impl> self, Key key, Fingerprint fingerprint, Terms terms,
-                                    Time until);
+  static Task<void> give_back_later(std::shared_ptr<Impl> self, Key key, std::uint64_t owner, Time until);
   template <class Errand>
   void settle_later(const Executor& executor, Errand errand);
   std::uint64_t owner() { return scrambled(next_owner_.fetch_add(0x9e3779b97f4a7c15ULL)); }
@@ -150,8 +150,8 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
     if (lost(claimed)) claimed = co_await claim_again(key, fingerprint, terms);
     if (lost(claimed)) {  // but it may have been granted, and nothing will run under it
-      settle_later(executor,
-                   [&](auto self) { return give_back_later(self, key, fingerprint, terms, asked_at + policy.lease); });
+      const Time until = asked_at + policy.lease;
+      settle_later(executor, [&](auto self) { return give_back_later(self, key, terms.owner, until); });
     }
     if (!claimed) co_return core::refused_by(claimed.error());
     const core::Decision decision = core::decide(*claimed, fingerprint, policy);
@@ -300,21 +300,23 @@ Task<void> Once::Impl::finish_later(std::shared_ptr<Impl> self, Key key, Fence f
   self->waiters_.wake(key);
 }
 
-// Nothing was sent under this claim, if it was granted at all. The same owner asks once more, and releases what it has.
-Task<void> Once::Impl::give_back_later(std::shared_ptr<Impl> self, Key key, Fingerprint fingerprint, Terms terms,
-                                       Time until) {
+// Nothing was sent under this claim, if it was granted at all. Its number is not known, but its owner is random: only
+// this very claim can be hit. To claim once more would be simpler, and would hold a key that may be free.
+Task<void> Once::Impl::give_back_later(std::shared_ptr<Impl> self, Key key, std::uint64_t owner, Time until) {
   Millis pause = finish_pause;
-  while (self->clock_.now() < until) {
-    co_await runtime::sleep(self->clock_, pause);
-    pause = std::min(pause * 2, later_pause_max);
-    if (self->closed_) co_return;
-    const Result<Claim> claimed = co_await self->store_.claim(key, fingerprint, terms);
-    if (lost(claimed)) continue;
-    const auto* const granted = claimed ? std::get_if<Granted>(&*claimed) : nullptr;
-    if (granted == nullptr) co_return;
-    const Outcome untouched{.verdict = Verdict::release, .response = nullptr};
-    co_return co_await finish_later(self, key, granted->fence, untouched, until);
+  for (std::uint64_t number = 1; number <= given_back_max;) {
+    if (self->clock_.now() >= until || self->closed_) co_return;
+    const Fence fence{.number = number, .owner = owner};
+    const Result<void> released = co_await self->store_.release(key, fence);
+    if (released) break;
+    if (released.error().code == Code::unavailable) {
+      co_await runtime::sleep(self->clock_, pause);
+      pause = std::min(pause * 2, later_pause_max);
+    } else {
+      ++number;
+    }
   }
+  self->waiters_.wake(key);
 }
 
 Once::Once(Store& store, Clock& clock, std::uint64_t seed, std::size_t waiters_max, Endings* endings)

@@ -40,7 +40,7 @@ constexpr std::string_view of_the_way_prefix = "X-Forwarded";
 // Fields that decide what a request means or who sent it. What a proxy before us tells of a client has no fixed names:
 // these are the usual ones.
 constexpr NameSet meaningful("Host", "Content-Length", "Content-Type", "Authorization", "Cookie", "Idempotency-Key",
-                             "Signature", "Signature-Input", via_field, "True-Client-IP", "From", "Origin", "Referer");
+                             "Signature", "Signature-Input", "True-Client-IP", "From", "Origin", "Referer");
 constexpr std::array<std::string_view, 17> prefixes_of_identity{
     "X-Auth",  "X-User",  "X-Remote", "X-Client", "X-SSL",  "X-TLS", "X-Tenant", "X-Account", "X-Consumer",
     "X-Amzn-", "X-Goog-", "X-MS-",    "CF-",      "Remote", "SSL-",  "Webhook-", "Svix-"};

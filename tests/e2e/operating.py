@@ -70,7 +70,7 @@ class Operating(harness.Case):
         with self.gateway(config, environment=environment) as semel:
             self.answer_all(body=lambda arrival: b"canary-answer", fields=[("Set-Cookie", "canary-set-cookie")])
             secret = [("Authorization", "Bearer canary-bearer"), ("Cookie", "session=canary-cookie"),
-                      ("X-Api-Key", "canary-field")]
+                      ("X-Api-Key", "canary-field"), ("Content-Type", "application/json")]
             target = "/v1/x?token=canary-query"
             body = b'{"card": "canary-body"}'
             for _ in range(2):

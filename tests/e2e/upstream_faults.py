@@ -296,17 +296,32 @@ class Faults(harness.Case):
             self.assert_unknown(semel, client.reply(), 504, "k1", body)
 
     def test_an_early_answer_to_a_large_body(self):
-        """The upstream answers before it has read the body and goes on reading: its answer counts."""
+        """The upstream answers before it has read the body and goes on reading: its answer counts, and no more comes."""
         config = CONFIG.replace("[upstream.app]", '[limits]\nbody_bytes = "64MiB"\n[upstream.app]') + ROUTE
         with self.gateway(config) as semel:
             client = self.begin(semel, "k1", b"x" * (24 << 20))
             arrival = self.stage.next()
             arrival.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
             time.sleep(0.3)
-            arrival.read_body()
+            with self.assertRaises(wire.Cut):
+                arrival.read_body()
             arrival.close()
             reply = client.reply()
             self.assertEqual((reply.status, reply.body), (413, b"no"))
+
+    def test_an_early_success_to_a_large_body(self):
+        """The upstream begins a success before it has read the body: it may need the rest of it, and gets it."""
+        config = CONFIG.replace("[upstream.app]", '[limits]\nbody_bytes = "64MiB"\n[upstream.app]') + ROUTE
+        with self.gateway(config) as semel:
+            client = self.begin(semel, "k1", b"x" * (24 << 20))
+            arrival = self.stage.next()
+            arrival.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\n")
+            time.sleep(0.3)
+            arrival.read_body()
+            arrival.send(b"done")
+            arrival.close()
+            reply = client.reply()
+            self.assertEqual((reply.status, reply.body), (200, b"done"))
 
     def test_an_early_answer_of_an_upstream_that_reads_no_more(self):
         """It answers in the middle of the body, and closes or stays: the answer counts by its status, here and later."""

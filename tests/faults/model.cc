@@ -119,10 +119,19 @@ void Model::check(std::uint64_t key, const std::optional<Record>& stored) {
   if (history.ended == static_cast<char>(Op::complete) && (!same || stored->state != Record::State::done)) {
     violation(key, "lost: the completion of " + text(granted) + " was acknowledged");
   }
-  if (same && history.ended && stored->state != state_of(*history.ended)) {
+  if (stored->doubted && (!taken_over(key) || fence.number == 1)) {
+    violation(key, "doubted though nothing was taken over: " + text(fence));
+  }
+  // What took over an unknown outcome and was released is unknown again.
+  const auto as_stored = [&](Record::State state) {
+    return stored->doubted && state == Record::State::released ? Record::State::unknown : state;
+  };
+  if (same && history.ended && stored->state != as_stored(state_of(*history.ended))) {
     violation(key, std::string("lost: the end '") + *history.ended + "' of " + text(granted) + " was acknowledged");
   }
-  if (stored->state != Record::State::running && !tried(history, op_of(stored->state), fence)) {
+  const bool released =
+      stored->state == as_stored(Record::State::released) && tried(history, static_cast<char>(Op::release), fence);
+  if (stored->state != Record::State::running && !released && !tried(history, op_of(stored->state), fence)) {
     violation(key, "ended though nobody tried: " + text(fence));
   }
   if (!same && !taken_over(key) && granted.number > 0 && !tried(history, static_cast<char>(Op::release), granted)) {

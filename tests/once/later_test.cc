@@ -72,6 +72,31 @@ TEST_F(Later, GivesBackAClaimWhoseAnswerWasLost) {
   EXPECT_EQ(ran(call(answering(kept("retried")))).outcome.response->body, "retried");
 }
 
+// The same for a key that was attempted before.
+TEST_F(Later, GivesBackALaterClaim) {
+  for (int i = 0; i < 3; ++i) call(answering({.verdict = Verdict::release, .response = response_of("busy")}));
+  lose(StoreCall::claim);
+  const Slot slot = start_faulty(must_not_run());
+  EXPECT_EQ(refused(call(must_not_run())).problem.type, ProblemType::in_flight);
+  heal();
+  pass(Millis{2'000});
+  EXPECT_EQ(ran(call(answering(kept("retried")))).fence.number, 5U);
+  EXPECT_TRUE(slot->has_value());
+}
+
+// A claim that was never made is not made later: the key stays free all the time.
+TEST_F(Later, ClaimsNothing) {
+  faulty.follow([](StoreCall) { return away; });
+  const Slot slot = start_faulty(must_not_run());
+  ASSERT_TRUE(slot->has_value());
+  heal();
+  for (int i = 0; i < 20; ++i) {
+    pass(Millis{100});
+    const Answer answer = call(answering({.verdict = Verdict::release, .response = response_of("busy")}));
+    EXPECT_TRUE(std::holds_alternative<Ran>(answer)) << i;
+  }
+}
+
 // The same if another caller's release was lost.
 TEST_F(Later, ReleasesWhatCouldNotBeReleased) {
   faulty.follow([](StoreCall call) { return call == StoreCall::release ? away : Fault{}; });

@@ -23,6 +23,7 @@ struct Attempt {
   std::uint64_t grant_begun = never;
   std::uint64_t grant_ended = never;
   bool took_over = false;
+  bool doubted = false;  // it, or one before it, took over an unknown outcome: a release makes the key unknown again
   std::optional<Deed> end;
   std::uint64_t end_begun = never;
   std::uint64_t end_ended = never;
@@ -43,7 +44,8 @@ class Checker {
 
   std::vector<std::string> check() {
     for (const Event& event : history_) collect_grant(event);
-    for (const Event& event : history_) collect_end(event);
+    for (auto& [number, attempt] : attempts_) collect_ends(number, attempt);
+    for (const Event& event : history_) look_for_owner(event);
     check_succession();
     for (const Event& event : history_) check_event(event);
     return std::move(faults_);
@@ -70,15 +72,29 @@ class Checker {
     attempt.took_over = event.deed == Deed::claim_over;
   }
 
-  void collect_end(const Event& event) {
-    if (!is_end(event.deed) || event.reply != Reply::ok) return;
-    Attempt* attempt = find(event.fence);
-    if (attempt == nullptr) return fault(event.fence.number, "ended with a fence that was never granted");
-    if (attempt->end && *attempt->end != event.deed) fault(event.fence.number, "ended in two ways");
-    attempt->end = event.deed;
-    attempt->end_begun = std::min(attempt->end_begun, event.begun);
-    attempt->end_ended = std::min(attempt->end_ended, event.ended);
-    if (event.deed == Deed::complete) attempt->tags.insert(event.tag);
+  void look_for_owner(const Event& event) {
+    if (!is_end(event.deed) || event.reply != Reply::ok || find(event.fence) != nullptr) return;
+    fault(event.fence.number, "ended with a fence that was never granted");
+  }
+
+  // Called in the order of the numbers, because what a release means depends on the attempt before.
+  void collect_ends(std::uint64_t number, Attempt& attempt) {
+    const auto before = attempts_.find(number - 1);
+    attempt.doubted =
+        before != attempts_.end() && (before->second.doubted || before->second.end == Deed::complete_unknown);
+    for (const Event& event : history_) {
+      if (!is_end(event.deed) || event.reply != Reply::ok || find(event.fence) != &attempt) continue;
+      const Deed end = meant(event.deed, attempt);
+      if (attempt.end && *attempt.end != end) fault(number, "ended in two ways");
+      attempt.end = end;
+      attempt.end_begun = std::min(attempt.end_begun, event.begun);
+      attempt.end_ended = std::min(attempt.end_ended, event.ended);
+      if (end == Deed::complete) attempt.tags.insert(event.tag);
+    }
+  }
+
+  static Deed meant(Deed deed, const Attempt& attempt) {
+    return deed == Deed::release && attempt.doubted ? Deed::complete_unknown : deed;
   }
 
   // Numbers grow by one from 1, and each attempt but the first follows one that left the key free.
@@ -151,7 +167,8 @@ class Checker {
     if (attempt == nullptr) return;
     const auto next = attempts_.find(event.fence.number + 1);
     const bool succeeded = next != attempts_.end() && next->second.grant_begun < event.ended;
-    const bool ended_otherwise = attempt->end && *attempt->end != event.deed && attempt->end_begun < event.ended;
+    const bool ended_otherwise =
+        attempt->end && *attempt->end != meant(event.deed, *attempt) && attempt->end_begun < event.ended;
     if (!succeeded && !ended_otherwise) fault(event.fence.number, "fenced without a reason");
   }
 
