@@ -30,6 +30,7 @@
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/reopening.h>
 #include <semel/result.h>
 #include <semel/store.h>

@@ -3,12 +3,10 @@
 #include "gateway/joint_claim.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <variant>

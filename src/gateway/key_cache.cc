@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,11 @@ std::string_view host_of(std::string_view url) {
   return url.substr(0, url.find('/'));
 }
 
+template <class Table, class Over>
+void forget_if(Table& table, Over over) {
+  for (auto at = table.begin(); at != table.end();) at = over(*at) ? table.erase(at) : std::next(at);
+}
+
 }  // namespace
 
 std::optional<std::string_view> KeyCache::find(const std::string& name) const {
@@ -50,7 +56,7 @@ std::optional<std::string_view> KeyCache::find(const std::string& name) const {
 
 bool KeyCache::pay(const std::string& account, std::size_t limit) {
   const Time now = clock_.now();
-  std::erase_if(spent_, [&](const auto& each) { return now >= each.second.since + minute; });
+  forget_if(spent_, [&](const auto& each) { return now >= each.second.since + minute; });
   Spent& spent = spent_.try_emplace(account, Spent{.since = now}).first->second;
   if (spent.fetches >= limit) return false;
   ++spent.fetches;
@@ -104,7 +110,7 @@ Task<bool> KeyCache::fetch_now(webhook::Wanted wanted, std::string webhook) {
   http::Try<std::string> text = co_await http::fetch(std::move(order), &clock_, executor_);
   const bool fetched = text && text->size() <= document_bytes_max;
   const Time now = clock_.now();
-  std::erase_if(resting_, [&](const auto& each) { return now >= each.second.since + 2 * minute; });
+  forget_if(resting_, [&](const auto& each) { return now >= each.second.since + 2 * minute; });
   if (fetched) {
     resting_.erase(name);
     keep(std::move(wanted), std::move(webhook), *std::move(text));

@@ -10,7 +10,6 @@
 #include <semel/key.h>
 #include <semel/once.h>
 #include <semel/response.h>
-#include <semel/store.h>
 
 namespace semel::gateway {
 namespace {

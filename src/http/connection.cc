@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include <poll.h>
+#include <sys/poll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -151,7 +152,9 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     if (lost(claimed)) claimed = co_await claim_again(key, fingerprint, terms);
     if (lost(claimed)) {  // but it may have been granted, and nothing will run under it
       const Time until = asked_at + policy.lease;
-      settle_later(executor, [&](auto self) { return give_back_later(self, key, terms.owner, until); });
+      settle_later(executor, [&](std::shared_ptr<Impl> self) {
+        return give_back_later(std::move(self), key, terms.owner, until);
+      });
     }
     if (!claimed) co_return core::refused_by(claimed.error());
     const core::Decision decision = core::decide(*claimed, fingerprint, policy);
@@ -274,7 +277,8 @@ Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome, Millis lea
   if (!finished && finished.error().code == Code::unavailable) {
     const Executor executor = co_await asio::this_coro::executor;
     const Time until = clock_.now() + lease;
-    settle_later(executor, [&](auto self) { return finish_later(self, key, fence, outcome, until); });
+    settle_later(executor,
+                 [&](std::shared_ptr<Impl> self) { return finish_later(std::move(self), key, fence, outcome, until); });
   }
   co_return finished;
 }
@@ -283,7 +287,8 @@ Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome, Millis lea
 // alive it is told again and again, or the key would be held until it expires.
 template <class Errand>
 void Once::Impl::settle_later(const Executor& executor, Errand errand) {
-  if (closed_ || later_.fetch_add(1) >= later_max) {
+  if (closed_) return;
+  if (later_.fetch_add(1) >= later_max) {
     later_.fetch_sub(1);
     return;
   }

@@ -82,8 +82,9 @@ bool matches(const SignatureScheme& scheme, const SecretKey& key, const std::vec
 bool has_body_hash(const policy::Expression& where, const policy::RequestView& request) {
   const auto written = policy::value_of(where.parts.front(), request);
   if (!written) return false;
-  if (!*written) return true;
-  const auto claimed = core::from_hex(**written);
+  const std::optional<std::string>& text = *written;
+  if (!text) return true;
+  const auto claimed = core::from_hex(*text);
   const Digest digest = core::sha256(request.body);
   return claimed &&
          core::equal_in_constant_time(*claimed, {reinterpret_cast<const char*>(digest.data()), digest.size()});
@@ -118,7 +119,8 @@ Matched match(const Provider& provider, std::size_t number, const Lock& lock, co
 // Every element must be signed; returns the first one's secret.
 Matched match_items(const Provider& provider, std::size_t number, const Lock& lock, const policy::RequestView& request,
                     Time now) {
-  const auto items = json_items(request.body, *provider.event.items);
+  const auto& pointer = core::present(provider.event.items, "a batch has a place for its elements");
+  const auto items = json_items(request.body, pointer);
   if (!items || items->empty() || items->size() > items_max) return std::unexpected(SignatureFault::malformed);
   std::optional<SecretMatch> all;
   policy::RequestView element = request;

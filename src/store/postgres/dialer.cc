@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "store/postgres/connection.h"
+#include "store/postgres/known_server.h"
 #include "store/postgres/server.h"
 #include "store/postgres/sql.h"
 #include <semel/clock.h>
