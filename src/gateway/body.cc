@@ -8,16 +8,13 @@
 #include "gateway/told.h"
 #include "http/failure.h"
 #include "telemetry/metrics.h"
-#include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/problem.h>
 
 namespace semel::gateway {
 
-Task<ReadBody> read_body(const Incoming* incoming) {
-  http::Try<std::string> body = co_await incoming->client.read_whole_body(incoming->config().limits.body_bytes);
-  if (!body) co_return told_bad_body(*incoming, body.error());
-  co_return *std::move(body);
+http::Attempted<std::string> read_body(const Incoming& incoming) {
+  return incoming.client.read_whole_body(incoming.config().limits.body_bytes);
 }
 
 Told told_bad_body(const Incoming& incoming, http::Failure why) {

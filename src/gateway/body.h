@@ -2,17 +2,15 @@
 #pragma once
 
 #include <string>
-#include <variant>
 
 #include "gateway/incoming.h"
 #include "gateway/told.h"
 #include "http/failure.h"
-#include <semel/async.h>
 
 namespace semel::gateway {
 
-using ReadBody = std::variant<std::string, Told>;
-Task<ReadBody> read_body(const Incoming* incoming);
+// Fails with too_large beyond `limits.body_bytes`.
+http::Attempted<std::string> read_body(const Incoming& incoming);
 
 // What a client is told whose body could not be read.
 Told told_bad_body(const Incoming& incoming, http::Failure why);

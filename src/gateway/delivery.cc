@@ -201,9 +201,9 @@ Task<Way> look_at_delivery(const Incoming* incoming, const webhook::Webhook* web
     told.close = true;
     co_return told;
   }
-  ReadBody read = co_await read_body(incoming);
-  if (auto* told = std::get_if<Told>(&read)) co_return std::move(*told);
-  *body = std::get<std::string>(std::move(read));
+  http::Try<std::string> read = co_await read_body(*incoming);
+  if (!read) co_return told_bad_body(*incoming, read.error());
+  *body = *std::move(read);
   policy::RequestView request = incoming->request;
   request.body = *body;
 

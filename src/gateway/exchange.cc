@@ -79,11 +79,16 @@ struct Trial {
   std::optional<Told> first;          // for the caller whose request runs; null if the action never ran
 };
 
+// A request that was taken: the work that answers it, and what it counts for.
+struct Taken {
+  Task<Told> told;
+  telemetry::RouteMetrics* route;
+};
+
 // The steps, in their order.
-Task<Told> answer(const Incoming* incoming);
+Taken take(const Incoming* incoming);
 Task<Told> guard(const Incoming* incoming, const policy::Route* route);
 Task<Told> receive(const Incoming* incoming, const webhook::Webhook* webhook);
-Task<Told> pass_by(const Incoming* incoming, const policy::Route* route);
 Task<Told> go(const Incoming* incoming, Way* way);
 Task<Told> run_once(const Incoming* incoming, const Job* job);
 Task<JointAnswer> claim(Trial* trial);
@@ -95,9 +100,10 @@ Task<Told> tell_without_store(const Incoming* incoming, const Job* job, std::str
 
 Task<void> exchange(Services services, std::shared_ptr<const Plan> plan, http::Transaction* client) {
   const Incoming incoming = incoming_of(services, *plan, *client);
-  Told told = co_await answer(&incoming);
+  Taken taken = take(&incoming);
+  Told told = co_await std::move(taken.told);
   co_await send(client, &told, &plan->config->reply, &services.metrics);
-  record(incoming, told);
+  record(incoming, *taken.route, told);
 }
 
 namespace {
@@ -106,20 +112,36 @@ Task<Told> already(Told told) {
   co_return told;
 }
 
-Task<Told> answer(const Incoming* incoming) {
-  if (std::optional<Told> told = answer_here(*incoming)) return already(*std::move(told));
+Taken take(const Incoming* incoming) {
+  const Plan& plan = incoming->plan;
+  const auto here = [&plan](Told told) { return Taken{.told = already(std::move(told)), .route = plan.no_route}; };
+  if (std::optional<Told> told = answer_here(*incoming)) return here(*std::move(told));
   const config::Match matched = config::match(incoming->config(), incoming->request.method, incoming->request.path);
-  if (const auto* guarded = std::get_if<config::Guarded>(&matched)) return guard(incoming, guarded->route);
-  if (const auto* open = std::get_if<config::Unguarded>(&matched)) return pass_by(incoming, open->route);
-  if (const auto* call = std::get_if<config::WebhookCall>(&matched)) return receive(incoming, call->webhook);
+  if (const auto* guarded = std::get_if<config::Guarded>(&matched)) {
+    return {.told = guard(incoming, guarded->route), .route = &plan.metrics_of(*guarded->route)};
+  }
+  if (const auto* open = std::get_if<config::Unguarded>(&matched)) {
+    return {.told = pass(incoming, &open->route->target), .route = &plan.metrics_of(*open->route)};
+  }
+  if (const auto* call = std::get_if<config::WebhookCall>(&matched)) {
+    return {.told = receive(incoming, call->webhook), .route = &plan.metrics_of(*call->webhook)};
+  }
   if (const auto* doubtful = std::get_if<config::DoubtfulPath>(&matched)) {
     const std::string why = "The path holds " + std::string(doubtful->why) + ", which programs read in different ways.";
-    return already(told_plainly(Ending::malformed, 400, why));
+    return here(told_plainly(Ending::malformed, 400, why));
   }
   if (std::holds_alternative<config::MisspelledMethod>(matched)) {
-    return already(told_plainly(Ending::malformed, 400, config::misspelled_detail));
+    return here(told_plainly(Ending::malformed, 400, config::misspelled_detail));
   }
-  return already(told_refusal(Problem::of(ProblemType::no_route), no_wait, incoming->config().reply));
+  return here(told_refusal(Problem::of(ProblemType::no_route), no_wait, incoming->config().reply));
+}
+
+// For the log: the key and the event that it was about.
+void label(Told& told, Way& way) {
+  auto* const job = std::get_if<Job>(&way);
+  if (job == nullptr) return;
+  if (!job->batch) told.key = std::move(job->identity.key);
+  told.event = std::move(job->event);
 }
 
 Task<Told> guard(const Incoming* incoming, const policy::Route* route) {
@@ -127,7 +149,7 @@ Task<Told> guard(const Incoming* incoming, const policy::Route* route) {
   std::string body;
   Way way = co_await look_at_request(incoming, route, &body);
   Told told = co_await go(incoming, &way);
-  told.route = &incoming->plan.metrics_of(*route);
+  label(told, way);
   co_return told;
 }
 
@@ -135,26 +157,16 @@ Task<Told> receive(const Incoming* incoming, const webhook::Webhook* webhook) {
   std::string body;
   Way way = co_await look_at_delivery(incoming, webhook, &body);
   Told told = co_await go(incoming, &way);
+  label(told, way);
   count_event(*incoming, *webhook, told);
-  told.route = &incoming->plan.metrics_of(*webhook);
-  co_return told;
-}
-
-Task<Told> pass_by(const Incoming* incoming, const policy::Route* route) {
-  Told told = co_await pass(incoming, &route->target);
-  told.route = &incoming->plan.metrics_of(*route);
   co_return told;
 }
 
 Task<Told> go(const Incoming* incoming, Way* way) {
-  if (auto* told = std::get_if<Told>(way)) co_return std::move(*told);
-  if (const auto* streamed = std::get_if<Streamed>(way)) co_return co_await pass(incoming, streamed->target);
-  if (auto* without = std::get_if<WithoutKey>(way)) co_return co_await forward(incoming, std::move(*without), nullptr);
-  auto& job = std::get<Job>(*way);
-  Told told = co_await run_once(incoming, &job);
-  if (!job.batch) told.key = std::move(job.identity.key);
-  told.event = std::move(job.event);
-  co_return told;
+  if (auto* told = std::get_if<Told>(way)) return already(std::move(*told));
+  if (const auto* streamed = std::get_if<Streamed>(way)) return pass(incoming, streamed->target);
+  if (auto* without = std::get_if<WithoutKey>(way)) return forward(incoming, std::move(*without), nullptr);
+  return run_once(incoming, &std::get<Job>(*way));
 }
 
 Millis time_for_store(const Incoming& incoming, const Policy& policy) {

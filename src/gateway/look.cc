@@ -118,9 +118,9 @@ Task<Way> look_at_request(const Incoming* incoming, const policy::Route* route, 
     const auto* refusal = std::get_if<policy::Refusal>(&*keyed);
     if (refusal != nullptr && route->mode == policy::Mode::enforce) co_return told_refused(*incoming, *refusal);
   }
-  ReadBody read = co_await read_body(incoming);
-  if (auto* told = std::get_if<Told>(&read)) co_return std::move(*told);
-  *body = std::get<std::string>(std::move(read));
+  http::Try<std::string> read = co_await read_body(*incoming);
+  if (!read) co_return told_bad_body(*incoming, read.error());
+  *body = *std::move(read);
   request.body = *body;
   if (!keyed) keyed = policy::find_key(*route, request);
   co_return way_of(*incoming, *route, request, policy::identify(*route, request, *std::move(keyed)));

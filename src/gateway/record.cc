@@ -31,8 +31,7 @@ config::LogLevel level_of(const Told& told, std::uint16_t status) {
 
 }  // namespace
 
-void record(const Incoming& incoming, const Told& told) {
-  telemetry::RouteMetrics& route = told.route != nullptr ? *told.route : *incoming.plan.no_route;
+void record(const Incoming& incoming, telemetry::RouteMetrics& route, const Told& told) {
   telemetry::count(route.by_ending, told.ending);
   if (told.problem) telemetry::count(route.by_problem, *told.problem);
   if (told.bad_outcome_field) route.bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);

@@ -3,9 +3,10 @@
 
 #include "gateway/incoming.h"
 #include "gateway/told.h"
+#include "telemetry/metrics.h"
 
 namespace semel::gateway {
 
-void record(const Incoming& incoming, const Told& told);
+void record(const Incoming& incoming, telemetry::RouteMetrics& route, const Told& told);
 
 }  // namespace semel::gateway

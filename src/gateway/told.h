@@ -40,7 +40,6 @@ struct UpstreamReply {
 };
 
 struct Told {
-  telemetry::RouteMetrics* route = nullptr;  // null if no route or webhook took the request
   telemetry::Ending ending = telemetry::Ending::malformed;
   std::optional<ProblemType> problem{};
   std::uint64_t fence = 0;
