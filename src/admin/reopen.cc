@@ -62,7 +62,10 @@ Task<Response> reopen(const Sources* sources, policy::RequestView request) {
   if (!key) co_return error_answer(400, "no webhook at ?path=, or the event in the body has no id");
   if (sources->reopening == nullptr) co_return error_answer(501, "this store cannot do that");
   const Result<bool> reopened = co_await sources->reopening->reopen(*key);
-  if (!reopened) co_return error_answer(503, "the store does not answer");
+  if (!reopened) {
+    sources->forget(*key);  // it may have been done
+    co_return error_answer(503, "the store did not answer in time; ask again: 404 then means that the event is free");
+  }
   if (!*reopened) co_return error_answer(404, "there is no such event, or it has not ended");
   sources->forget(*key);
   std::string body;
