@@ -66,7 +66,7 @@ class Caller:
         """Sends the operation once and writes down what came of it; the record."""
         request = self.journal.request_id()
         record = {"request": request, "scope": operation.scope, "key": operation.key,
-                  "body": origin.digest(operation.body), "invoked": time.monotonic()}
+                  "body": origin.digest(operation.body), "node": "%s:%d" % self.address, "invoked": time.monotonic()}
         try:
             if self.connection is None:
                 self.connection = wire.Wire(self.address, self.seconds)

@@ -1,14 +1,17 @@
 """Crowds of slow clients, a flood of keys by one tenant, more connections than files
 
 Slow heads, bodies and readers cost bounded memory and hold nobody up (F38). One tenant's flood of keys is refused with 429, the
-others go on, and no claim is evicted (F39). Out of descriptors, the gateway refuses or closes, and forgets nothing (F40).
+others go on, and no claim is evicted (F39). Out of descriptors, the gateway refuses or closes, and forgets nothing (F40): once
+it has known from its start how few it has, and once they are taken from it while it works.
 """
 import os
+import pathlib
 import re
 import resource
 import sys
 import time
 
+import checker
 import proof
 
 FAULTS = ("F38", "F39", "F40")
@@ -16,21 +19,57 @@ QUICK = {"programs": ("crowd", "quotas", "limits"), "seconds": 6, "crowd": 9000}
 RELEASE = {"programs": ("crowd", "quotas", "limits", "memory"), "seconds": 600, "crowd": 9000}
 
 FILES_MAX = 90  # RocksDB and the listeners have theirs; the load wants more than what is left
+FILES_LEFT = 12
 
 
-def run_out_of_files(context, seconds):
-    """More clients than descriptors, for a while; then the limit is what it was and everything is settled."""
+def files_of(semel):
+    return len(list(pathlib.Path(f"/proc/{semel.process.pid}/fd").iterdir()))
+
+
+def most_files(semel, seconds):
+    """How many it had open at a time."""
+    return max(files_of(semel) for _ in proof.until(time.monotonic() + seconds, 0.01))
+
+
+def run_short_of_files(context, seconds):
+    """More clients than descriptors from the start, for a while: most are turned away. Then everything is settled."""
     with context.oracle(clients=60) as stage:
         semel = stage.nodes[0]
         semel.prefix = ["prlimit", f"--nofile={FILES_MAX}:{FILES_MAX}"]
-        stage.start()
-        time.sleep(seconds)
-        stage.load.stop()
+        with stage.fault(checker.CLIENTS, "few files"):
+            stage.start()
+            used = most_files(semel, seconds)
+            stage.load.stop()
+        turned_away = semel.metrics()[1]["semel_connections_refused_total"]
         semel.stop()
         semel.prefix = []
         semel.start()
         stage.settle()
-        return context.judged(stage.end(), {"faults": 1})
+        report = context.judged(stage.end(), {"faults": 1})
+    report.must(turned_away > 0 or used >= FILES_MAX, f"there were files enough for everybody: {used} of {FILES_MAX}")
+    return report
+
+
+def run_out_of_files(context, seconds):
+    """The files that are left are too few, of a sudden: connections cannot be taken, nor made. Then there are enough again, and
+    the same process goes on."""
+    with context.oracle(clients=40) as stage:
+        semel = stage.nodes[0]
+        stage.start()
+        usual = resource.prlimit(semel.process.pid, resource.RLIMIT_NOFILE)
+        stage.load.pause()
+        most = files_of(semel) + FILES_LEFT
+        with stage.fault(checker.CLIENTS, "no files"):
+            resource.prlimit(semel.process.pid, resource.RLIMIT_NOFILE, (most, usual[1]))
+            stage.load.go_on()
+            used = most_files(semel, seconds)
+            resource.prlimit(semel.process.pid, resource.RLIMIT_NOFILE, usual)
+            time.sleep(1)
+        stage.settle()
+        verdict = stage.end()
+    report = context.judged(verdict, {"faults": 1})
+    report.must(used >= most, f"of {most} files only {used} were in use")
+    return report
 
 
 def run(context, programs, seconds, crowd):
@@ -45,5 +84,6 @@ def run(context, programs, seconds, crowd):
         if report.must(code == 0 and ran is not None, f"{name}.py: {said[-1500:]}"):
             report.counts["faults"] += int(ran[1])
     context.say("no descriptors left")
+    report.add(run_short_of_files(context, seconds))
     report.add(run_out_of_files(context, seconds))
     return report
