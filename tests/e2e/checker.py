@@ -1,6 +1,6 @@
 """Compares what the origin did with what the clients saw, key by key. Pure: lists in, violations out.
 
-I1  at most one effect per key
+I1  at most one effect per key; on a route that retries one more for each attempt that a fault cut
 I2  all answers to one key are the same answer: status, body, stored fields
 I3  an answer once given is given again, by whoever asks later and after any restart
 I4  an answer stands for exactly one effect, the one with its nonce
@@ -21,7 +21,6 @@ import math
 NOT_FORWARDED = {"key-missing", "key-invalid", "scope-missing", "in-flight", "key-reused", "body-too-large",
                  "upstream-unreachable", "store-unavailable", "rate-limited", "quota-exceeded", "no-route",
                  "misdirected"}
-SETTLED = {"outcome-unknown", "key-reused"}
 INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I10", "I11", "I12")
 
 # What a fault breaks:
@@ -73,8 +72,11 @@ def content(call):
     return call["status"], call["digest"], call["fields"]
 
 
-def check_effects(key):
-    if len(key.effects) > 1:
+def check_effects(key, faults, forwarded):
+    allowed = 1
+    if any(call.get("route") == "retry" for call in key.calls):
+        allowed += sum(any(cuts(one, call, forwarded) for one in faults or ()) for call in key.calls)
+    if len(key.effects) > allowed:
         yield "I1", f"{len(key.effects)} effects"
     numbers = [record["attempt"] for record in key.attempts]
     if any(later <= earlier for earlier, later in zip(numbers, numbers[1:])):
@@ -188,6 +190,13 @@ def check_forwarding(key, forwarded):
             yield "I5", f"{call['request']} was told {call.get('problem', 'a replay')}, but it was forwarded"
 
 
+def settles(call):
+    """Whether this is the last word: an answer, that nobody knows and nobody is to try again, or that the key is another's."""
+    if call.get("problem") == "outcome-unknown":
+        return call.get("retry") != "same-key"
+    return call["kind"] == "ok" or call.get("problem") == "key-reused"
+
+
 def is_owner(call):
     """Whether the call was told what became of its own request."""
     return call["kind"] == "ok" or call.get("problem") == "outcome-unknown"
@@ -201,7 +210,7 @@ def check_settled(key, last_fault, seconds):
         yield "I8", "nobody was told how it ended, nor that nobody knows"
     for body in {call["body"] for call in key.calls}:
         after = [call for call in key.calls if call["body"] == body and call["invoked"] > last_fault]
-        ends = [call["ended"] for call in after if call["kind"] == "ok" or call.get("problem") in SETTLED]
+        ends = [call["ended"] for call in after if settles(call)]
         if not ends:
             yield "I8", "never settled"
         elif min(ends) > min(call["invoked"] for call in after) + seconds:
@@ -215,7 +224,7 @@ def check(origin_records, calls, last_fault=None, seconds=0.0, faults=None, clie
     blamed = collections.Counter()
     violations = []
     for (scope, name), key in by_key(origin_records, calls).items():
-        found = [*check_effects(key), *check_answers(key, nonces), *check_lasting(key), *check_reuse(key),
+        found = [*check_effects(key, faults, forwarded), *check_answers(key, nonces), *check_lasting(key), *check_reuse(key),
                  *check_forwarding(key, forwarded), *check_settled(key, last_fault, seconds),
                  *check_unknown(key, faults, forwarded, blamed), *check_words(key, faults, forwarded)]
         violations += [(invariant, scope, name, what) for invariant, what in found]

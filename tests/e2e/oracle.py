@@ -57,17 +57,26 @@ upstream = "app"
 lease = "1s"
 on_unknown = "retry"
 store_body_max = "16MiB"
+[[route]]
+path = "/probe/*"
+upstream = "app"
+lease = "1s"
+on_unknown = "probe"
+probe = "/outcome?scope={header:Authorization}&key={key}"
 """
 
 SETTLERS = 8
+USUAL_ROUTES = ("hold", "wait")
+ALL_ROUTES = ("hold", "wait", "retry", "probe")
 USUAL_DELAYS_MS = (0, 0, 0, 5, 20, 60)
 
 
 class Load:
     """Clients that go on until they are told to stop, shared out over the gateways at `addresses`."""
 
-    def __init__(self, addresses, journal, seed, clients, delays_ms=USUAL_DELAYS_MS):
+    def __init__(self, addresses, journal, seed, clients, delays_ms=USUAL_DELAYS_MS, routes=USUAL_ROUTES):
         self.journal = journal
+        self.routes = routes
         self.delays_ms = delays_ms
         self.lock = threading.Lock()
         self.recent = collections.deque(maxlen=40)
@@ -106,7 +115,7 @@ class Load:
                 self.number += 1
                 operation = callers.Operation(scope=chance.choice(["alice", "bob"]), key=f"k{self.number}",
                                               body=b'{"n": %d}' % self.number,
-                                              target=chance.choice(["/hold/effects", "/wait/effects"]))
+                                              target=f"/{chance.choice(self.routes)}/effects")
             else:
                 operation = chance.choice(self.recent)
                 if kind > 0.95:
@@ -215,8 +224,9 @@ class Verdict:
 
 class Oracle:
     def __init__(self, binary, folder, seed, clients=8, nodes=1, store=None, config=CONFIG, delays_ms=USUAL_DELAYS_MS,
-                 host=programs.HOST, origin_host=programs.HOST):
-        """`store` is the address of a store that the nodes share; without it each has an embedded one of its own."""
+                 host=programs.HOST, origin_host=programs.HOST, routes=USUAL_ROUTES, **values):
+        """`store` is the address of a store that the nodes share; without it each has an embedded one of its own. `values` are
+        further names in the configuration."""
         folder = pathlib.Path(folder)
         port = programs.free_port()
         self.journal = callers.Journal(folder / "calls.jsonl")
@@ -226,9 +236,9 @@ class Oracle:
             home = folder / f"node{number + 1}"
             home.mkdir()
             self.nodes.append(gateway.Gateway(binary, config, folder=home, host=host, upstream=f"{origin_host}:{port}",
-                                              store=store))
+                                              store=store, **values))
         self.addresses = [node.address for node in self.nodes]
-        self.load = Load(self.addresses, self.journal, seed, clients, delays_ms)
+        self.load = Load(self.addresses, self.journal, seed, clients, delays_ms, routes)
         self.clients = clients + SETTLERS
         self.pulse = Pulse(folder / "pulse")
         self.faults = []

@@ -18,7 +18,7 @@ import server
 import wire
 
 FAULTS = ("F12", "F13", "F14")
-QUICK = {"failovers": 3}
+QUICK = {"failovers": 2}
 RELEASE = {"failovers": 20, "episodes": 5}
 
 NAME = "walreceiver"  # what a standby calls itself unless it is told otherwise
