@@ -140,7 +140,7 @@ run_proof() {
     build dev
     tests/recipes/run "$@"
   else
-    build dev --target semel_cli fault_driver fault_hammer wall_clock power_cut
+    build dev --target semel_cli fault_driver fault_hammer wall_clock power_cut tamper
     tests/proof/run "$@"
   fi
 }

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 
+import checker
 import origin
 import wire
 
@@ -19,6 +20,10 @@ class Operation:
     key: str
     body: bytes
     target: str = "/hold/effects"
+
+    @property
+    def route(self):
+        return self.target.split("/")[1]
 
 
 class Journal:
@@ -66,7 +71,7 @@ class Caller:
         """Sends the operation once and writes down what came of it; the record."""
         request = self.journal.request_id()
         record = {"request": request, "scope": operation.scope, "key": operation.key,
-                  "body": origin.digest(operation.body), "invoked": time.monotonic()}
+                  "body": origin.digest(operation.body), "node": "%s:%d" % self.address, "route": operation.route, "invoked": time.monotonic()}
         try:
             if self.connection is None:
                 self.connection = wire.Wire(self.address, self.seconds)
@@ -89,8 +94,9 @@ class Caller:
 
 
 def is_terminal(record):
-    """Whether the caller knows what became of its operation, or that nobody can know, or that the key is another's."""
-    return record["kind"] == "ok" or record.get("problem") in ("outcome-unknown", "key-reused")
+    """Whether the caller knows what became of its operation, or that nobody can know, or that the key is another's. Where an
+    unknown outcome may be retried, it is not the last word."""
+    return checker.settles(record)
 
 
 def call_until_terminal(caller, operation, seconds, extra=()):

@@ -43,22 +43,107 @@ CALLS = [call("r1", 1), refused("r2", 1, "in-flight"), call("r3", 3, replayed=Tr
          call("r13", 20, scope="bob", digest="d2", nonce="n2", replayed=True),
          call("r14", 20, key="k2", body="b2", digest="d3", nonce="n3", replayed=True),
          refused("r15", 20, "outcome-unknown", key="k3", body="b3")]
+NODE = "127.0.0.1:1"
+FAULTS = [checker.fault(checker.DEATH, "killed", 7.2, 7.3, NODE), checker.fault(checker.AWAY, "not there", 7.3, 7.9, NODE)]
 
 
 class CheckerTest(unittest.TestCase):
     def setUp(self):
         self.effects = copy.deepcopy(EFFECTS)
-        self.calls = copy.deepcopy(CALLS)
+        self.calls = [{"node": NODE, **record} for record in copy.deepcopy(CALLS)]
+        self.faults = copy.deepcopy(FAULTS)
+        self.clients = 8
 
     def of(self, request):
         return next(record for record in self.calls if record["request"] == request)
 
     def found(self):
-        return {invariant for invariant, *_ in checker.check(self.effects, self.calls, last_fault=10, seconds=6)}
+        return {invariant for invariant, *_ in self.check()}
+
+    def check(self):
+        return checker.check(self.effects, self.calls, 10, 6, self.faults, self.clients)
+
+    def replace(self, request, record):
+        self.calls[self.calls.index(self.of(request))] = {"node": NODE, **record}
 
     def test_a_sound_history_passes(self):
-        """Nothing is found where nothing is wrong."""
-        self.assertEqual(checker.check(self.effects, self.calls, last_fault=10, seconds=6), [])
+        """Nothing is found where nothing is wrong, whether or not the faults are known."""
+        self.assertEqual(self.check(), [])
+        self.faults = None
+        self.assertEqual(self.check(), [])
+
+    def test_unknown_without_a_fault(self):
+        """The gateway says that nobody knows, and nothing had happened to it."""
+        self.faults = []
+        self.assertEqual(self.found(), {"I11", "I12"})
+
+    def test_unknown_to_everybody(self):
+        """Whoever asks is told that nobody knows, from the first on: nothing is ever answered."""
+        self.effects = [effect("r1")]
+        self.calls = [{"node": NODE, **refused("r1", 1, "outcome-unknown", 502)},
+                      {"node": NODE, **refused("r11", 20, "outcome-unknown")}]
+        self.assertEqual(self.found(), {"I11"})
+
+    def test_a_fault_of_another_gateway(self):
+        """Another one was killed meanwhile."""
+        self.faults[0]["node"] = "127.0.0.1:2"
+        self.assertEqual(self.found(), {"I11"})
+
+    def test_a_fault_at_another_time(self):
+        """The kill came when the call had long been lost."""
+        self.faults[0].update({"from": 12, "until": 12.1})
+        self.assertEqual(self.found(), {"I11"})
+
+    def test_who_was_answered_was_not_cut(self):
+        """A kill is no reason for those who had heard an answer; nor for those who found nobody."""
+        self.of("r8")["why"] = "ConnectionRefusedError"
+        self.assertEqual(self.found(), {"I11"})
+        self.replace("r8", call("r8", 7, "refused", key="k3", body="b3", status=503))
+        self.assertEqual(self.found(), {"I11"})
+
+    def test_unknown_though_nothing_was_forwarded(self):
+        """The store is down, and a request that never went out is said to be of unknown outcome."""
+        self.replace("r8", refused("r8", 7, "outcome-unknown", 502, key="k3", body="b3"))
+        self.faults[0].update({"part": checker.STORE, "node": None})
+        self.assertEqual(self.check(), [])
+        self.effects = [record for record in self.effects if record["key"] != "k3"]
+        self.assertEqual(self.found(), {"I11"})
+        self.faults[0]["part"] = checker.UPSTREAM  # then it may have gone out, and not arrived
+        self.assertEqual(self.check(), [])
+
+    def test_more_unknown_than_were_under_way(self):
+        """One kill, and more keys are unknown than there were clients."""
+        for number in range(20, 30):
+            key = f"k{number}"
+            self.calls += [{"node": NODE, **call(f"r{number}", 7, "lost", key=key)},
+                           {"node": NODE, **refused(f"r{number}a", 20, "outcome-unknown", key=key)}]
+        self.assertEqual(self.found(), {"I11"})
+        self.clients = 11
+        self.assertEqual(self.check(), [])
+
+    def test_a_call_without_a_word(self):
+        """The gateway closes the connection of somebody whom it had forwarded, though it only restarts in good order."""
+        self.replace("r8", call("r8", 7, "lost", key="k9", body="b3"))
+        self.calls = [record for record in self.calls if record["key"] != "k3"]
+        self.calls.append({"node": NODE, **call("r16", 20, key="k9", body="b3", digest="d4", nonce="n4", replayed=True)})
+        self.effects[-1]["key"] = "k9"
+        self.assertEqual(self.check(), [])
+        self.faults = [checker.fault(checker.LEAVING, "leaves", 7, 7.4, NODE)]
+        self.assertEqual(self.found(), {"I12"})
+        self.effects[-1]["request"] = "r16a"  # it was not this call's
+        self.assertEqual(self.check(), [])
+        self.faults = []
+        self.assertEqual(self.found(), {"I12"})
+
+    def test_reused_by_nobody(self):
+        """422 to the only request that ever used the key."""
+        self.replace("r13", refused("r13", 20, "key-reused", 422, scope="bob"))
+        self.assertLessEqual({"I3", "I6", "I8"}, self.found())
+
+    def test_a_key_that_is_nobodys(self):
+        """Two requests under one key, and each is told that it is the other's."""
+        self.calls = [{"node": NODE, **refused(f"r2{body}", 20, "key-reused", 422, key="k7", body=body)} for body in "xy"]
+        self.assertEqual(self.found(), {"I8"})
 
     def test_a_second_effect(self):
         """A retry on a dead connection, or a claim lost in a crash: the request ran twice."""

@@ -66,23 +66,36 @@ class Handler:
         if request.method != "POST":
             return server.Reply(200)
         arrived = time.monotonic()
-        event = json.loads(request.body)
         attempt = int(request.get("Idempotency-Attempt", "0"))
+        event = json.loads(request.body)
+        batch = [{"id": item["uuid"], "created": 0, "data": {"object": {"id": item["uuid"]}}}
+                 for item in event["data"].get("events", ())]
         with self.lock:
             fails = self.chance.random() < 0.01
             delay = self.chance.choice([0, 0, 0, 0, 0.001, 0.005, 0.02])
         if delay:
             time.sleep(delay)
         with self.lock:
-            known = attempt > 1 and event["id"] in self.books
-            acts = not fails and not known
-            if acts:
-                self.books.add(event["id"])
-            line = {"event": event["id"], "object": event["data"]["object"]["id"], "stamp": event["created"],
-                    "attempt": attempt, "arrived": arrived, "ended": time.monotonic(),
-                    "what": "failed" if fails else "effect" if acts else "known"}
-            os.write(self.log, json.dumps(line).encode() + b"\n")
+            for each in batch or [event]:
+                self.act(each, attempt, arrived, fails)
         return server.Reply(500 if fails else 200, [], b"ok")
+
+    def act(self, event, attempt, arrived, fails):
+        known = attempt > 1 and event["id"] in self.books
+        acts = not fails and not known
+        if acts:
+            self.books.add(event["id"])
+        line = {"event": event["id"], "object": event["data"]["object"]["id"], "stamp": event["created"],
+                "attempt": attempt, "arrived": arrived, "ended": time.monotonic(),
+                "what": "failed" if fails else "effect" if acts else "known"}
+        os.write(self.log, json.dumps(line).encode() + b"\n")
+
+
+def start_handler(log, seed):
+    """As a process of its own."""
+    address = programs.free_address()
+    return programs.Answering(address, sys.executable, "-B", __file__, "--handler", address[1], "--log", log, "--seed",
+                              seed).start()
 
 
 def handle(options):
@@ -114,14 +127,14 @@ def plan(deliveries, chance):
 class Provider:
     """Sends what is planned, and again what was not acknowledged: soon at first, then every second or so."""
 
-    def __init__(self, address, events, order, clients, seed):
-        self.address = address
+    def __init__(self, addresses, events, order, clients, seed):
         self.events = events
         self.lock = threading.Condition()
         self.queue = [(0.0, at, number, 1) for at, number in enumerate(order)]  # heap: when, position, event, try
         self.out = 0
         self.heard = []  # (event, time asked, time heard, status)
-        self.clients = [threading.Thread(target=self.run, args=(random.Random(f"{seed}-{i}"),), daemon=True)
+        self.clients = [threading.Thread(target=self.run, daemon=True,
+                                         args=(random.Random(f"{seed}-{i}"), addresses[i % len(addresses)]))
                         for i in range(clients)]
 
     def start(self):
@@ -147,7 +160,7 @@ class Provider:
                     return heapq.heappop(self.queue)
                 self.lock.wait(min(0.05, self.queue[0][0] - now) if self.queue else 0.05)
 
-    def run(self, chance):
+    def run(self, chance, address):
         connection = None
         while True:
             job = self.take()
@@ -159,7 +172,7 @@ class Provider:
             asked = time.monotonic()
             status = 0
             try:
-                connection = connection or wire.Wire(self.address, 15)
+                connection = connection or wire.Wire(address, 15)
                 reply = connection.ask("POST", "/hooks/stripe", signers.sign(f"stripe {SECRET}", body), body)
                 status = reply.status
                 if reply.get("Connection") == "close":
@@ -254,15 +267,13 @@ def moments(options, chance, provider):
 def run(options, folder):
     chance = random.Random(options.seed)
     events, order = plan(options.deliveries, chance)
-    address, log = programs.free_address(), folder / "handler.jsonl"
-    handler = programs.Answering(address, sys.executable, "-B", __file__, "--handler", address[1], "--log", log, "--seed",
-                                 options.seed)
-    semel = gateway.Gateway(options.binary, CONFIG, folder=folder, upstream="%s:%d" % address, store=options.store)
-    provider = Provider(semel.address, events, order, options.clients, options.seed)
+    log = folder / "handler.jsonl"
+    handler = start_handler(log, options.seed)
+    semel = gateway.Gateway(options.binary, CONFIG, folder=folder, upstream="%s:%d" % handler.address, store=options.store)
+    provider = Provider([semel.address], events, order, options.clients, options.seed)
     kills = []
     deadline = time.monotonic() + options.seconds_max
     try:
-        handler.start()
         semel.start()
         provider.start()
         for is_due in moments(options, chance, provider):

@@ -1,17 +1,21 @@
 """The oracle: an origin that writes down every effect, gateways in front of it, clients that write down every answer.
 
-Whoever has faults to make brings them about while the load runs. Then the load stops, every key is retried until it is
-settled, and checker.py says whether the promises held:
+Whoever has faults to make brings them about while the load runs, and says when: an outcome may be unknown only where a fault
+cut an attempt. Then the load stops, every key is retried until it is settled, and checker.py says whether the promises held:
 
     with Oracle(binary, folder, seed) as oracle:
         oracle.start()
-        ...                         # faults
+        oracle.nodes[0].kill()      # gateways note themselves when they are killed and restarted
+        with oracle.fault(checker.STORE, "the server crashes"):
+            ...
         oracle.settle()
         verdict = oracle.end()
 """
 import argparse
 import collections
+import contextlib
 import dataclasses
+import os
 import pathlib
 import random
 import sys
@@ -26,7 +30,9 @@ import harness
 import origin
 import programs
 
-LEASE_SECONDS = 1.0
+LEASE_SECONDS = checker.LEASE_SECONDS
+PULSE_S = 0.05
+STOOD_STILL = "the machine stood still"
 SETTLED_WITHIN = LEASE_SECONDS + 5.0
 
 CONFIG = harness.CONFIG + """
@@ -51,22 +57,34 @@ upstream = "app"
 lease = "1s"
 on_unknown = "retry"
 store_body_max = "16MiB"
+[[route]]
+path = "/probe/*"
+upstream = "app"
+lease = "1s"
+on_unknown = "probe"
+probe = "/outcome?scope={header:Authorization}&key={key}"
 """
 
+SETTLERS = 8
+USUAL_ROUTES = ("hold", "wait")
+ALL_ROUTES = ("hold", "wait", "retry", "probe")
 USUAL_DELAYS_MS = (0, 0, 0, 5, 20, 60)
 
 
 class Load:
     """Clients that go on until they are told to stop, shared out over the gateways at `addresses`."""
 
-    def __init__(self, addresses, journal, seed, clients, delays_ms=USUAL_DELAYS_MS):
+    def __init__(self, addresses, journal, seed, clients, delays_ms=USUAL_DELAYS_MS, routes=USUAL_ROUTES):
         self.journal = journal
+        self.routes = routes
         self.delays_ms = delays_ms
         self.lock = threading.Lock()
         self.recent = collections.deque(maxlen=40)
         self.operations = set()
         self.number = 0
         self.stopped = threading.Event()
+        self.going = threading.Event()
+        self.going.set()
         self.threads = [threading.Thread(target=self.run, daemon=True,
                                          args=(random.Random(f"{seed}-{i}"), addresses[i % len(addresses)]))
                         for i in range(clients)]
@@ -76,9 +94,18 @@ class Load:
             thread.start()
 
     def stop(self):
+        self.going.set()
         self.stopped.set()
         for thread in self.threads:
             thread.join()
+
+    def pause(self, seconds=0.5):
+        """Everybody hangs up and waits; what was under way has ended when this returns, unless it takes longer than that."""
+        self.going.clear()
+        time.sleep(seconds)
+
+    def go_on(self):
+        self.going.set()
 
     def pick(self, chance):
         """A new operation, one of late again, one of late under another tenant, or its key for another request."""
@@ -88,7 +115,7 @@ class Load:
                 self.number += 1
                 operation = callers.Operation(scope=chance.choice(["alice", "bob"]), key=f"k{self.number}",
                                               body=b'{"n": %d}' % self.number,
-                                              target=chance.choice(["/hold/effects", "/wait/effects"]))
+                                              target=f"/{chance.choice(self.routes)}/effects")
             else:
                 operation = chance.choice(self.recent)
                 if kind > 0.95:
@@ -103,6 +130,9 @@ class Load:
     def run(self, chance, address):
         caller = callers.Caller(address, self.journal)
         while not self.stopped.is_set():
+            if not self.going.is_set():
+                caller.hang_up()
+                self.going.wait()
             operation = self.pick(chance)
             extra = [("X-Delay-Ms", str(chance.choice(self.delays_ms)))]
             if chance.random() < 0.05:
@@ -113,7 +143,7 @@ class Load:
         caller.hang_up()
 
 
-def settle(address, journal, operations, seconds, clients=8):
+def settle(address, journal, operations, seconds, clients=SETTLERS):
     """Calls every operation until it is terminal, or time is up."""
     waiting = list(operations)
     lock = threading.Lock()
@@ -135,6 +165,32 @@ def settle(address, journal, operations, seconds, clients=8):
         thread.join()
 
 
+class Pulse:
+    """Notices when the machine stood still, processor or disk, for so long that leases may have lapsed: that is a fault too, and
+    nobody's. Writes and syncs a byte now and then, as the gateways do."""
+
+    def __init__(self, path):
+        self.faults = []
+        self.stopped = threading.Event()
+        self.file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        last = time.monotonic()
+        while not self.stopped.wait(PULSE_S):
+            os.pwrite(self.file, b".", 0)
+            os.fdatasync(self.file)
+            now = time.monotonic()
+            if now - last > LEASE_SECONDS / 2:  # a renewal may have come too late
+                self.faults.append(checker.fault(checker.MACHINE, STOOD_STILL, last, now))
+            last = now
+
+    def stop(self):
+        self.stopped.set()
+        if self.thread.is_alive():
+            self.thread.join()
+
+
 def kill_and_restart(semel):
     semel.kill()
     semel.start()
@@ -142,13 +198,14 @@ def kill_and_restart(semel):
 
 @dataclasses.dataclass
 class Verdict:
-    """What the origin and the clients wrote down, what the checker found, how the gateways ended."""
+    """What the origin and the clients wrote down, what the checker found, how the gateways ended, what was done to them."""
 
     records: list
     calls: list
     last_fault: float
     codes: list
     violations: list
+    faults: list = None
 
     def tell(self, *lines):
         """Prints these lines, what happened and what is wrong; the exit code of a program whose verdict this is."""
@@ -167,8 +224,9 @@ class Verdict:
 
 class Oracle:
     def __init__(self, binary, folder, seed, clients=8, nodes=1, store=None, config=CONFIG, delays_ms=USUAL_DELAYS_MS,
-                 host=programs.HOST, origin_host=programs.HOST):
-        """`store` is the address of a store that the nodes share; without it each has an embedded one of its own."""
+                 host=programs.HOST, origin_host=programs.HOST, routes=USUAL_ROUTES, **values):
+        """`store` is the address of a store that the nodes share; without it each has an embedded one of its own. `values` are
+        further names in the configuration."""
         folder = pathlib.Path(folder)
         port = programs.free_port()
         self.journal = callers.Journal(folder / "calls.jsonl")
@@ -178,13 +236,32 @@ class Oracle:
             home = folder / f"node{number + 1}"
             home.mkdir()
             self.nodes.append(gateway.Gateway(binary, config, folder=home, host=host, upstream=f"{origin_host}:{port}",
-                                              store=store))
+                                              store=store, **values))
         self.addresses = [node.address for node in self.nodes]
-        self.load = Load(self.addresses, self.journal, seed, clients, delays_ms)
+        self.load = Load(self.addresses, self.journal, seed, clients, delays_ms, routes)
+        self.clients = clients + SETTLERS
+        self.pulse = Pulse(folder / "pulse")
+        self.faults = []
         self.last_fault = None
         self.codes = []
 
+    @contextlib.contextmanager
+    def fault(self, part, what, node=None):
+        """What happens inside is a fault of this part (checker.py), of one node or of all."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            address = None if node is None else "%s:%d" % node.address
+            self.faults.append(checker.fault(part, what, begun, time.monotonic(), address))
+
+    def all_faults(self):
+        """In the order in which they began."""
+        found = [*self.faults, *self.pulse.faults, *(one for node in self.nodes for one in node.faults)]
+        return sorted(found, key=lambda one: one["from"])
+
     def start(self):
+        self.pulse.thread.start()
         for node in self.nodes:
             node.start()
         self.load.start()
@@ -200,17 +277,19 @@ class Oracle:
 
     def end(self):
         """The nodes end in good order, and the books are compared."""
+        self.pulse.stop()
         self.codes = [node.stop() for node in self.nodes]
         self.origin.close()
-        records, calls = self.origin.records(), self.journal.records()
-        violations = checker.check(records, calls, self.last_fault, SETTLED_WITHIN)
-        return Verdict(records, calls, self.last_fault, self.codes, violations)
+        records, calls, faults = self.origin.records(), self.journal.records(), self.all_faults()
+        violations = checker.check(records, calls, self.last_fault, SETTLED_WITHIN, faults, self.clients)
+        return Verdict(records, calls, self.last_fault, self.codes, violations, faults)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.load.stopped.set()
+        self.pulse.stop()
         for node in self.nodes:
             node.close()
         self.origin.close()

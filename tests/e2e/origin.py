@@ -6,6 +6,8 @@ with a fresh nonce. What the file says is what happened; the checker (checker.py
 
 A request may ask for trouble: X-Delay-Ms waits before the effect, X-Refuse answers 503 without one, X-Reply-Bytes makes the
 answer that long, X-Pause-Ms waits before the body is read.
+
+GET /outcome?scope=SCOPE&key=KEY says what became of a key: the answer that it got, or 404.
 """
 import argparse
 import functools
@@ -16,6 +18,7 @@ import secrets
 import sys
 import threading
 import time
+import urllib.parse
 
 import programs
 import server
@@ -28,6 +31,7 @@ class Recorder:
         self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self.lock = threading.Lock()
         self.seq = 0
+        self.answers = {}  # (scope, key) → the last one that was given
 
     def write(self, record):
         with self.lock:
@@ -43,6 +47,9 @@ def digest(data):
 
 def answer(recorder, request):
     """The whole reply to a request."""
+    if request.target.startswith("/outcome?"):
+        asked = urllib.parse.parse_qs(urllib.parse.urlsplit(request.target).query)
+        return recorder.answers.get((asked["scope"][0], asked["key"][0]), server.Reply(404))
     if request.method != "POST":
         return server.Reply(200, [], b"alive")
     time.sleep(float(request.get("X-Delay-Ms", "0")) / 1000)
@@ -56,7 +63,9 @@ def answer(recorder, request):
     seq = recorder.write({"what": "effect", "nonce": nonce, **record})
     body = json.dumps({"seq": seq, "nonce": nonce}).encode().ljust(int(request.get("X-Reply-Bytes", "0")))
     fields = [("Content-Type", "application/json"), ("Location", f"/effects/{seq}"), ("X-Nonce", nonce)]
-    return server.Reply(201, fields, body)
+    reply = server.Reply(201, fields, body)
+    recorder.answers[record["scope"], record["key"]] = reply
+    return reply
 
 
 def pause(head):

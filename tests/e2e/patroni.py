@@ -13,6 +13,7 @@ import sys
 import time
 
 import callers
+import checker
 import cluster
 import harness
 import oracle
@@ -58,7 +59,8 @@ def run(options, folder):
             stage.start()
             for number in range(options.kills):
                 time.sleep(chance.uniform(*LOADED_S))
-                fail_over(pair, number + 1)
+                with stage.fault(checker.STORE, "the primary is killed"):
+                    fail_over(pair, number + 1)
                 serves(stage.addresses[number % 2], stage.journal, stage.load, 30)
             stage.settle()
             return stage.end()

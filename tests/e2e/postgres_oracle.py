@@ -10,10 +10,10 @@ callers and checker are those of oracle.py. Exit code 0: the promises held.
 """
 import collections
 import random
-import signal
 import sys
 import time
 
+import checker
 import oracle
 import postgres_server
 
@@ -24,31 +24,37 @@ KINDS = ("crash_the_server", "cut_its_connections", "kill_a_gateway", "stop_a_ga
 
 
 class Faults:
-    def __init__(self, server, nodes, chance, kinds=KINDS):
+    """Each is noted on the stage for as long as it lasts."""
+
+    def __init__(self, server, stage, chance, kinds=KINDS):
         self.kinds = kinds
         self.cancelled = 0
         self.server = server
-        self.nodes = nodes
+        self.stage = stage
+        self.nodes = stage.nodes
         self.chance = chance
         self.count = collections.Counter()
 
     def crash_the_server(self):
-        self.server.crash()
-        time.sleep(self.chance.uniform(0, 0.5))
-        self.server.start()
+        with self.stage.fault(checker.STORE, "the server crashes"):
+            self.server.crash()
+            time.sleep(self.chance.uniform(0, 0.5))
+            self.server.start()
 
     def cut_its_connections(self):
-        for _ in range(5):
-            self.server.run(TERMINATE)
-            time.sleep(0.02)
+        with self.stage.fault(checker.STORE, "its connections are cut"):
+            for _ in range(5):
+                self.server.run(TERMINATE)
+                time.sleep(0.02)
 
     def cancel_commits_that_wait(self):
         """PostgreSQL then calls them a success; nobody may believe it before the rows have been written again."""
-        self.wait_for_standby("ghost")
-        for _ in range(10):
-            self.cancelled += int(self.server.run(CANCEL))
-            time.sleep(0.05)
-        self.wait_for_standby("")
+        with self.stage.fault(checker.STORE, "commits that wait are cancelled"):
+            self.wait_for_standby("ghost")
+            for _ in range(10):
+                self.cancelled += int(self.server.run(CANCEL))
+                time.sleep(0.05)
+            self.wait_for_standby("")
 
     def wait_for_standby(self, name):
         self.server.run(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
@@ -58,10 +64,8 @@ class Faults:
         oracle.kill_and_restart(self.chance.choice(self.nodes))
 
     def stop_a_gateway_past_its_leases(self):
-        node = self.chance.choice(self.nodes)
-        node.signal(signal.SIGSTOP)
-        time.sleep(oracle.LEASE_SECONDS + 0.5)
-        node.signal(signal.SIGCONT)
+        with self.chance.choice(self.nodes).stopped():
+            time.sleep(oracle.LEASE_SECONDS + 0.5)
 
     def restart_a_gateway(self):
         node = self.chance.choice(self.nodes)
@@ -80,7 +84,7 @@ def run(options, folder):
     try:
         with oracle.Oracle(options.binary, folder, options.seed, options.clients, nodes=2, store=server.url) as stage:
             stage.start()
-            faults = Faults(server, stage.nodes, chance, [options.only] if options.only else KINDS)
+            faults = Faults(server, stage, chance, [options.only] if options.only else KINDS)
             for number in range(options.faults):
                 time.sleep(chance.uniform(*options.between))
                 faults.next(number)

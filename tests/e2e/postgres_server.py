@@ -38,6 +38,12 @@ def initdb(data, *options):
                                 *options), check=True, capture_output=True)
 
 
+def copy(data, *where):
+    """Makes the data folder of a standby from a server; `where` is how it is reached, now and later."""
+    subprocess.run(unprivileged(PROGRAMS / "pg_basebackup", *where, "-U", "postgres", "-D", data, "-R", "-X", "stream",
+                                "-c", "fast"), check=True, capture_output=True)
+
+
 class Postgres(programs.Program):
     """The server of a data folder. `sockets` is where it is reached; the path of a socket must be short. `binary` is the
     semel that knows the schema."""
@@ -104,6 +110,5 @@ class Replica(Postgres):
 
     def __init__(self, server, folder):
         super().__init__(give(folder))
-        subprocess.run(unprivileged(PROGRAMS / "pg_basebackup", "-h", server.sockets, "-U", "postgres", "-D", self.data, "-R",
-                                    "-X", "stream", "-c", "fast"), check=True, capture_output=True)
+        copy(self.data, "-h", server.sockets)
         self.configure("")

@@ -123,7 +123,7 @@ class Driver {
       const Code awaited = with_floor ? Code::full : Code::unavailable;
       const std::size_t before = model_.acknowledged();
       bool told = false;
-      for (int waited = 0; waited < 1800 && !told && child.listen(100ms, hear()); ++waited) told = was_told(awaited);
+      for (int waited = 0; waited < 600 && !told && child.listen(100ms, hear()); ++waited) told = was_told(awaited);
       if (!told && !was_told(awaited))
         complain("round " + std::to_string(number) + ": nobody was told that it is full");
       if (model_.acknowledged() == before) complain("round " + std::to_string(number) + ": nothing was answered");

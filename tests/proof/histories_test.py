@@ -17,7 +17,8 @@ class Histories(unittest.TestCase):
         for path in HISTORIES:
             with self.subTest(path.stem):
                 history = json.loads(path.read_text(encoding="utf-8"))
-                found = checker.check(history["effects"], history["calls"], history["last_fault"], history["seconds"])
+                found = checker.check(history["effects"], history["calls"], history["last_fault"], history["seconds"],
+                                      history.get("faults"))
                 self.assertEqual(sorted({invariant for invariant, *_ in found}), history["found"])
 
 

@@ -17,6 +17,7 @@ def mutation():
 class Bug:
     """fault: NAME {"argument": value, ...}   what is to find it
     finds: PATTERN                          one of the violations must look like this; another would be found by chance
+    program: PATH                           of the build folder, where the fault does not run the gateway
     """
 
     def __init__(self, path):
@@ -24,6 +25,8 @@ class Bug:
         self.name, self.path = path.stem, path
         self.what = re.search(r"^bug: (.*)$", head, re.M)[1]
         self.finds = re.compile(re.search(r"^finds: (.*)$", head, re.M)[1])
+        program = re.search(r"^program: (.*)$", head, re.M)
+        self.program = program[1] if program else "semel"
         fault = re.search(r"^fault: (\w+) ?(\{.*\})?$", head, re.M)
         self.fault, self.arguments = fault[1], json.loads(fault[2] or "{}")
 
@@ -35,10 +38,8 @@ def load(names):
 
 
 def build(bug, build_folder, folder):
-    """The gateway with the bug in it; nothing in the tree or in the build folder changes."""
+    """The program with the bug in it; nothing in the tree or in the build folder changes."""
     tools = mutation()
-    changed = tools.Bug(bug.path)
-    changed.program = "semel"
     home = folder / bug.name
     home.mkdir()
-    return tools.link_bug(build_folder, "semel", tools.compile_bug(build_folder, changed, home), home)
+    return tools.link_bug(build_folder, bug.program, tools.compile_bug(build_folder, tools.Bug(bug.path), home), home)

@@ -63,6 +63,7 @@ class Context:
     seed: int
     failures: pathlib.Path
     say: object = print  # progress: what is being done now
+    planted: dict = dataclasses.field(default_factory=dict)  # programs of the build that a bug was planted in: path → path
 
     def __post_init__(self):
         self.chance = random.Random(f"{self.name}-{self.seed}")
@@ -86,6 +87,15 @@ class Context:
             options = {"clients": HIGH_CLIENTS, "delays_ms": NO_DELAYS_MS, **options}
         return oracle.Oracle(self.binary, self.room(), f"{self.name}-{self.seed}", **options)
 
+    def beside(self, *names):
+        """The folder of these programs of one folder of the build; a copy, if one of them has a bug planted in it."""
+        if not any(name in self.planted for name in names):
+            return (self.build / names[0]).parent
+        room = self.room()
+        for name in names:
+            shutil.copy(self.planted.get(name, self.build / name), room)
+        return room
+
     def program(self, *command, seconds=3600, environment=None):
         """Runs a test program of the tree; (what it printed, whether it was content)."""
         done = subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True, check=False,
@@ -106,6 +116,7 @@ class Context:
         """The report of a verdict; a history that breaks a promise is kept as a file (histories/README.md)."""
         report = Report(collections.Counter(counts or {}))
         report.counts.update(counts_of(verdict.records, verdict.calls))
+        report.counts["pauses"] += sum(one["what"] == oracle.STOOD_STILL for one in verdict.faults or ())
         report.counts["checks"] += report.counts["keys"]
         report.violations += [f"{invariant}: {scope} {key}: {what}" for invariant, scope, key, what in verdict.violations]
         for code in verdict.codes:
@@ -119,9 +130,11 @@ class Context:
         keys = list(dict.fromkeys((scope, key) for _, scope, key, _ in verdict.violations))[:2]
         effects, calls = ([record for record in records if (record["scope"], record["key"]) in keys]
                           for records in (verdict.records, verdict.calls))
-        found = checker.check(effects, calls, verdict.last_fault, oracle.SETTLED_WITHIN)
+        faults = verdict.faults and [one for one in verdict.faults if any(checker.overlaps(call, one) for call in calls)]
+        found = checker.check(effects, calls, verdict.last_fault, oracle.SETTLED_WITHIN, faults)
         history = {"found": sorted({invariant for invariant, *_ in found}), "fault": self.name, "seed": self.seed,
-                   "last_fault": verdict.last_fault, "seconds": oracle.SETTLED_WITHIN, "effects": effects, "calls": calls}
+                   "last_fault": verdict.last_fault, "seconds": oracle.SETTLED_WITHIN, "faults": faults, "effects": effects,
+                   "calls": calls}
         self.failures.mkdir(parents=True, exist_ok=True)
         path = self.failures / f"{self.name}-{self.seed}-{self._rooms}.json"
         path.write_text(history_text(history), encoding="utf-8")

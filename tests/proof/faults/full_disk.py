@@ -9,6 +9,7 @@ import os
 import subprocess
 import time
 
+import checker
 import oracle
 import proof
 import wire
@@ -53,13 +54,14 @@ def run(context, times):
         for number in range(times):
             context.say(f"full {number + 1} of {times}")
             time.sleep(1)
-            fill(disk / "ballast", leave=0 if number % 2 == 0 else 4 << 20)
-            report.must(wire.eventually(lambda: not ready(semel), 10, 0.1), "the gateway says that it is ready with a full disk")
-            time.sleep(1)
-            (disk / "ballast").unlink()
-            if not wire.eventually(lambda: ready(semel), 3, 0.1):
-                oracle.kill_and_restart(semel)
-                report.counts["kills"] += 1
+            with stage.fault(checker.STORE, "the disk is full"):
+                fill(disk / "ballast", leave=0 if number % 2 == 0 else 4 << 20)
+                report.must(wire.eventually(lambda: not ready(semel), 10, 0.1), "the gateway says that it is ready with a full disk")
+                time.sleep(1)
+                (disk / "ballast").unlink()
+                if not wire.eventually(lambda: ready(semel), 3, 0.1):
+                    oracle.kill_and_restart(semel)
+                    report.counts["kills"] += 1
             report.must(wire.eventually(lambda: ready(semel), 5, 0.1), "with room again the gateway is not ready")
         stage.settle()
         report.add(context.judged(stage.end(), {"full disks": times}))

@@ -1,7 +1,8 @@
 """The connection to PostgreSQL is cut just when a commit has been sent, and its answer is dropped
 
 Nobody knows then whether the claim or the answer was written. The gateway finds out by asking again as the same owner: a
-request is forwarded once, and what was answered stays. I1 to I8 and I10.
+request is forwarded once, and what was answered stays. It finds out within the lease, so no outcome is unknown: these cuts are
+no excuse (I11). I1 to I12.
 """
 import random
 import socket
@@ -14,6 +15,9 @@ QUICK = {"cuts": 60}
 RELEASE = {"cuts": 100, "episodes": 50}
 
 
+FOUND_AGAIN = "SELECT count(*) FROM semel.keys WHERE touched > 0"  # a call that was repeated, and had been applied
+
+
 class Relay(server.Server):
     """Passes bytes between a gateway and the server. cut() lets what is on its way to the server pass, then drops the answer."""
 
@@ -21,7 +25,14 @@ class Relay(server.Server):
         self.target = target
         self.chance = random.Random(seed)
         self.doomed = set()
-        super().__init__(server.relays(self.connect, lambda connection: connection not in self.doomed))
+        self.dropped = set()
+        super().__init__(server.relays(self.connect, self.is_heard))
+
+    def is_heard(self, connection):
+        """Asked when an answer has come."""
+        if connection in self.doomed:
+            self.dropped.add(connection)
+        return connection not in self.doomed
 
     def connect(self):
         sock = socket.socket(socket.AF_UNIX)
@@ -47,6 +58,10 @@ def run(context, cuts):
                     time.sleep(context.chance.uniform(0.05, 0.3))
                     relay.cut()
                 stage.settle()
-                return context.judged(stage.end(), {"faults": len(relay.doomed)})
+                found = int(database.run(FOUND_AGAIN))
+                report = context.judged(stage.end(), {"faults": len(relay.dropped)})
+            report.must(2 * len(relay.dropped) > cuts, f"only {len(relay.dropped)} answers were dropped by {cuts} cuts")
+            report.must(found > 0, "no commit was among the answers that were dropped")
+            return report
         finally:
             relay.close()

@@ -10,6 +10,7 @@ import os
 import subprocess
 import time
 
+import checker
 import oracle
 import proof
 
@@ -17,9 +18,14 @@ FAULTS = ("F26",)
 QUICK = {"cuts": 6}
 RELEASE = {"cuts": 30, "episodes": 10}
 
-CONFIG = oracle.CONFIG.replace('url = "http://$upstream"', 'url = "http://$upstream"\ntimeout = "2s"\nconnect_timeout = "1s"')
+CONFIG = oracle.CONFIG.replace('url = "http://$upstream"', 'url = "http://$upstream"\ntimeout = "2s"\nconnect_timeout = "1s"').replace(
+    "[limits]", '[limits]\nstore_timeout = "700ms"')
 WAYS = {"out": [("out", "daddr", "dport")], "in": [("in", "saddr", "sport")],
         "both": [("out", "daddr", "dport"), ("in", "saddr", "sport")]}
+
+
+LASTS_S = {"store": (1.0, 3.0), "origin": (2.3, 3.3)}  # longer than the gateway's patience with each
+FELT = {checker.STORE: {"store-unavailable"}, checker.UPSTREAM: {"outcome-unknown", "upstream-unreachable"}}
 
 
 def run_command(*words):
@@ -96,9 +102,16 @@ def run(context, cuts):
             for number, (port, way) in zip(range(cuts), kinds):
                 context.say(f"cut {number + 1} of {cuts}")
                 time.sleep(context.chance.uniform(0.3, 0.8))
-                net.cut(port, way)
-                time.sleep(context.chance.uniform(1.0, 3.0))
-                net.mend()
+                with stage.fault(checker.STORE if port == 5432 else checker.UPSTREAM, f"cut {way}"):
+                    net.cut(port, way)
+                    time.sleep(context.chance.uniform(*(LASTS_S["store" if port == 5432 else "origin"])))
+                    net.mend()
             time.sleep(2)
             stage.settle()
-            return context.judged(stage.end(), {"faults": cuts})
+            verdict = stage.end()
+    report = context.judged(verdict, {"faults": cuts})
+    for one in verdict.faults:
+        heard = {call.get("problem") for call in verdict.calls if checker.overlaps(call, one)}
+        if one["part"] in FELT:
+            report.must(heard & FELT[one["part"]], f"nobody felt that the way to the {one['part']} was {one['what']}")
+    return report

@@ -1,6 +1,8 @@
 """Two gateways on one PostgreSQL, restarted in good order one after the other under load
 
-Nobody is cut off without a word that he may retry, nothing runs twice, and what one gateway answered the other replays.
+Nobody is cut off without a word: whoever was forwarded is answered (I12), and no outcome is unknown (I11). A client may find that
+nobody listens, or that its idle connection was closed just then; each restart costs it at most one call of the latter kind.
+Nothing runs twice, and what one gateway answered the other replays.
 """
 import time
 
@@ -20,6 +22,9 @@ def run(context, restarts):
             codes.append(node.stop())
             node.start()
         stage.settle()
-        report = context.judged(stage.end(), {"faults": restarts})
+        verdict = stage.end()
+        report = context.judged(verdict, {"faults": restarts})
+    cut = [call for call in verdict.calls if call["kind"] == "lost" and call["why"] != "ConnectionRefusedError"]
+    report.must(len(cut) <= restarts * len(stage.load.threads) // 2, f"{len(cut)} calls ended without a word")
     report.must(not any(codes), f"gateways ended with {codes}")
     return report

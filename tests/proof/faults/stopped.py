@@ -12,6 +12,7 @@ import threading
 import time
 
 import callers
+import checker
 import oracle
 import proof
 import wire
@@ -36,6 +37,7 @@ def stop_once(context, store, number, route):
         stage.start()
         operation = callers.Operation("alice", f"stopped-{number}", b"{}", f"/{route}/effects")
         stage.load.operations.add(operation)
+        begun = time.monotonic()
         first = threading.Thread(target=callers.Caller(sleeper.address, stage.journal).call, args=(operation,))
         first.start()
         report.must(wire.eventually(lambda: is_stopped(sleeper)), "the gateway was not stopped")
@@ -45,6 +47,7 @@ def stop_once(context, store, number, route):
         report.must(told[-1] == PAST_THE_LEASE[route], f"past the lease the other gateway says {told[-1]} ({route})")
         report.must(set(told) <= {"in-flight", told[-1]}, f"the other gateway said {set(told)} ({route})")
         os.kill(sleeper.process.pid, signal.SIGCONT)
+        sleeper.note(checker.MACHINE, "stopped", begun)
         first.join()
         stage.settle()
         verdict = stage.end()

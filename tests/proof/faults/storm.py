@@ -35,6 +35,12 @@ def run(context, storms):
             stage.load.operations.add(operation)
             storm(stage, operation)
         stage.settle()
-        report = context.judged(stage.end(), {"faults": storms})
+        verdict = stage.end()
+        report = context.judged(verdict, {"faults": storms})
+    told = {call.get("problem", call["kind"]) for call in verdict.calls}
+    report.must(told <= {"ok", "in-flight"}, f"some were told {sorted(told)}")
+    waiting = {f"storm-{number}" for number in range(1, storms, 2)}
+    impatient = [call["request"] for call in verdict.calls if call["kind"] != "ok" and call["key"] in waiting]
+    report.must(not impatient, f"{len(impatient)} of those who were to wait did not hear the answer")
     report.must(report.counts["effects"] == storms, f"{report.counts['effects']} effects of {storms} storms")
     return report

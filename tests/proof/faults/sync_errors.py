@@ -5,6 +5,7 @@ the process is started anew, and then all that was ever answered is there: I1 to
 """
 import time
 
+import checker
 import proof
 import wire
 
@@ -33,10 +34,11 @@ def run(context, times):
             when = context.chance.randrange(10, 150)
             semel.prefix = ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e",
                             f"inject=fdatasync:error=EIO:when={when}"]
-            semel.start()
-            report.must(wire.eventually(lambda: has_stopped(semel), 20, 0.1), f"it went on after fdatasync {when} failed")
-            time.sleep(0.2)
-            semel.kill()
+            with stage.fault(checker.STORE, f"fdatasync {when} fails"):
+                semel.start()
+                report.must(wire.eventually(lambda: has_stopped(semel), 20, 0.1), f"it went on after fdatasync {when} failed")
+                time.sleep(0.2)
+                semel.kill()
             semel.prefix = []
             semel.start()
             time.sleep(0.3)
