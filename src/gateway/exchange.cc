@@ -130,6 +130,9 @@ Taken take(const Incoming* incoming) {
     const std::string why = "The path holds " + std::string(doubtful->why) + ", which programs read in different ways.";
     return here(told_plainly(Ending::malformed, 400, why));
   }
+  if (const auto* alike = std::get_if<config::LookAlike>(&matched)) {
+    return already(told_plainly(Ending::malformed, 400, config::detail_of(*alike)));
+  }
   if (std::holds_alternative<config::MisspelledMethod>(matched)) {
     return here(told_plainly(Ending::malformed, 400, config::misspelled_detail));
   }
