@@ -108,9 +108,10 @@ enum class TokenLetters : std::uint8_t { plain, hex, digits };
 
 struct Handshake {
   std::string method = "POST";
-  std::optional<policy::Expression> when;  // must be present, and
-  std::string is;                          // equal to this if this is not empty
-  bool authenticated = true;               // answered only when the request's signature is right
+  std::optional<policy::Expression> when;    // must be present, and
+  std::string is;                            // equal to this if this is not empty
+  std::optional<policy::Expression> unless;  // must be absent
+  bool authenticated = true;                 // answered only when the request's signature is right
   std::optional<policy::Expression> token;
   TokenLetters letters = TokenLetters::plain;
   std::uint32_t token_bytes_max = 256;

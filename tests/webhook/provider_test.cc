@@ -58,7 +58,8 @@ TEST(ProviderFiles, HoldWhatTheFileSays) {
       "timestamp_form = 'ms'\ntolerance = '10s'\n"
       "[event]\nid = ['{header:Id}', '{sha256:body}']\ntype = '{json:/t}'\nobject = '{json:/o}'\norder = '{json:/n}'\n"
       "order_form = 'text'\nitems = '/a/b'\nignore = ['/x']\n"
-      "[[handshake]]\nmethod = 'GET'\ntoken = '{query:c}'\nhmac = 'sha1'\njson = { a = '{token}', b = 2 }\n"
+      "[[handshake]]\nmethod = 'GET'\nunless = '{json:/event}'\ntoken = '{query:c}'\nhmac = 'sha1'\njson = { a = "
+      "'{token}', b = 2 }\n"
       "fields = { X-A = '{hmac}' }\n",
       "acme", "acme.toml");
   ASSERT_TRUE(loaded) << reading::to_text(loaded.error().front());
@@ -84,6 +85,7 @@ TEST(ProviderFiles, HoldWhatTheFileSays) {
   EXPECT_EQ(provider.event.items.value(), (Lines{"a", "b"}));
   EXPECT_EQ(provider.event.ignore.paths().size(), 1U);
   EXPECT_EQ(provider.handshakes.at(0).method, "GET");
+  EXPECT_EQ(provider.handshakes.at(0).unless.value().text, "{json:/event}");
   EXPECT_EQ(provider.handshakes.at(0).json.size(), 2U);
   EXPECT_EQ(provider.handshakes.at(0).fields.size(), 1U);
 }
