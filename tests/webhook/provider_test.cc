@@ -179,6 +179,12 @@ TEST(ProviderFiles, ClaimNoMoreThanIsSigned) {
       {"signs = '{body}'\n[event]\nid = '{query:id}'", refused("{query:id}")},
       {"signs = '{header:Id}{body}'\n[event]\nid = '{header:Id}'", refused("{header:Id}")},
       {"signs = '{header:Id?}.{body}'\n[event]\nid = '{header:Id}'", refused("{header:Id}")},
+      {"signs = '{header:Id}{timestamp}{body}'\ntimestamp = '{header:T}'\ntimestamp_form = 'rfc3339'\n[event]\n"
+       "id = '{header:Id}'",
+       {}},
+      {"signs = '{header:Id}{timestamp}{body}'\ntimestamp = '{header:T}'\ntolerance = '5m'\n[event]\nid = "
+       "'{header:Id}'",
+       refused("{header:Id}")},
       {"signs = '{json:/a}:{json:/b}'\n[event]\nid = '{json:/a}'", refused("{json:/a}")},
       {"signs = '{json:/a}:{json:/b}'\n[event]\nid = '{sha256:signed}'", {}},
       {"signs = '{url}{body}'\n[event]\nid = '{sha256:body}'", refused("{sha256:body}")},
