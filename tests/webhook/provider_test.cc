@@ -217,6 +217,11 @@ TEST(ProviderFiles, OrderEventsByWhatIsSigned) {
       errors(file("signs = '{body}'", "{header:O}", "{json:/n}")),
       (Lines{at + "6:10: error: object: the signature does not cover {header:O}, so a stranger could reorder events"}));
   EXPECT_EQ(errors(file("algorithm = 'token'", "{header:O}", "{header:N}")), Lines{});
+  // A checksum of the body is no signature of it.
+  EXPECT_EQ(
+      errors(file("algorithm = 'paypal'\nkeys = ['https://a.example/b/']", "{json:/o}", "{json:/n}")),
+      (Lines{at + "7:10: error: object: the signature does not cover {json:/o}, so a stranger could reorder events",
+             at + "8:9: error: order: the signature does not cover {json:/n}, so a stranger could reorder events"}));
 }
 
 // The hash of what is signed names an event only if something is signed, and only this event.
