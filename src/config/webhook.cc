@@ -153,6 +153,14 @@ void check_rules(reading::TableReader& table, const webhook::Webhook& webhook) {
                                   reading::duration_text(webhook.target.policy.ttl), webhook.provider,
                                   reading::duration_text(rules.horizon)));
   }
+  for (const webhook::SignatureScheme& scheme : rules.schemes) {
+    const Millis life = webhook::longest_life(scheme, webhook.tolerance);
+    if (!table.good("ttl") || !rules.event.deduplicate || webhook.target.policy.ttl >= life) continue;
+    table.warn("ttl",
+               fmt::format("ttl is {}, but a signature may count for {}: who captures a delivery could send it again",
+                           reading::duration_text(webhook.target.policy.ttl), reading::duration_text(life)));
+    break;
+  }
   const auto unstable = webhook.event_key ? webhook::unstable_part(*webhook.event_key, rules.schemes) : std::nullopt;
   if (unstable) {
     table.warn("key_from", fmt::format("{} changes with each attempt, so every retry would look new", *unstable));

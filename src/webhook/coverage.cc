@@ -26,11 +26,18 @@ bool signs_text(const SignatureScheme& scheme) {
   return !fetches_keys(scheme.algorithm) && scheme.algorithm != Algorithm::token && scheme.algorithm != Algorithm::none;
 }
 
-// Whether a value that stands beside this part cannot be cut elsewhere. A time has a form that cannot be stretched.
-bool ends_a_value(const SignatureScheme& scheme, const Part& neighbour) {
-  if (neighbour.kind == PartKind::literal) return true;
-  return neighbour.kind == PartKind::timestamp &&
+// Whether a value behind this part cannot begin elsewhere. A time has a form that cannot be stretched.
+bool begins_a_value(const SignatureScheme& scheme, const Part& before) {
+  if (before.kind == PartKind::literal) return true;
+  return before.kind == PartKind::timestamp &&
          (scheme.timestamp_form == MomentForm::rfc3339 || scheme.tolerance > Millis{0});
+}
+
+// Whether a value before this part cannot end elsewhere. render_signed() refuses headers that hold the part; digits
+// that are a time cannot be told from digits of an id.
+bool ends_a_value(const SignatureScheme& scheme, const Part& behind) {
+  if (behind.kind == PartKind::literal) return true;
+  return behind.kind == PartKind::timestamp && scheme.timestamp_form == MomentForm::rfc3339;
 }
 
 bool is_same(const Part& one, const Part& other) {
@@ -42,8 +49,8 @@ bool is_same(const Part& one, const Part& other) {
 bool stands_alone(const SignatureScheme& scheme, const Part& part) {
   const std::vector<Part>& parts = scheme.signed_text.parts;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const bool limited =
-        (i == 0 || ends_a_value(scheme, parts[i - 1])) && (i + 1 == parts.size() || ends_a_value(scheme, parts[i + 1]));
+    const bool limited = (i == 0 || begins_a_value(scheme, parts[i - 1])) &&
+                         (i + 1 == parts.size() || ends_a_value(scheme, parts[i + 1]));
     if (limited && is_same(parts[i], part)) return true;
   }
   return false;
@@ -64,7 +71,7 @@ bool covers_body(const SignatureScheme& scheme) {
 bool covers_bytes_of_body(const SignatureScheme& scheme) {
   const std::vector<Part>& parts = scheme.signed_text.parts;
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    if (parts[i].kind == PartKind::body && !ends_a_value(scheme, parts[i - 1])) return false;
+    if (parts[i].kind == PartKind::body && !begins_a_value(scheme, parts[i - 1])) return false;
   }
   return covers_body(scheme);
 }

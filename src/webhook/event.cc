@@ -37,6 +37,7 @@ constexpr std::size_t label_bytes_max = 100;
 struct Named {
   std::string text;
   bool is_signed = false;
+  bool has_address = false;  // the hash of a text with the whole address in it
 };
 
 // One short printable value is used as it is; anything else is hashed, after a byte that no value can begin with.
@@ -60,6 +61,11 @@ Fingerprint fingerprint_of(const Provider& provider, bool id_is_enough, const po
   return fingerprint(asked, all_of_it ? BodyForm::raw : BodyForm::json, provider.event.ignore);
 }
 
+bool hashes_address(const SignatureScheme& scheme, const policy::Expression& id) {
+  return id.is_single(policy::PartKind::sha256) && id.parts.front().text == "signed" &&
+         scheme.signed_text.has(policy::PartKind::url);
+}
+
 // The first id that is present. An id that is present but not usable is not skipped: another attempt may have it right,
 // and would get another key.
 std::expected<Named, policy::PartError> id_of(const Provider& provider, const SignatureScheme& scheme,
@@ -73,7 +79,11 @@ std::expected<Named, policy::PartError> id_of(const Provider& provider, const Si
   const std::vector<policy::Expression>& ids = ids_of(provider, scheme);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     auto joined = policy::evaluate(ids[i], request);
-    if (joined) return Named{.text = key_text(ids[i], *std::move(joined)), .is_signed = signs_id(provider, scheme, i)};
+    if (joined) {
+      return Named{.text = key_text(ids[i], *std::move(joined)),
+                   .is_signed = signs_id(provider, scheme, i),
+                   .has_address = hashes_address(scheme, ids[i])};
+    }
     last = std::move(joined).error();
     if (last.kind == policy::PartError::Kind::invalid) break;
   }
@@ -127,7 +137,8 @@ policy::Identified identify_event(const Provider& provider, const EventPlace& pl
     const Problem what = Problem::of(absent ? ProblemType::key_missing : ProblemType::key_invalid);
     return policy::Refusal{.problem = what, .detail = fmt::format("The event has no id. {}", named.error().detail)};
   }
-  auto key = make_key(place.space, request.path, named->text);
+  // Where an address and a form are signed with nothing between them, a path could take over the beginning of the form.
+  auto key = make_key(place.space, named->has_address ? std::string_view{} : request.path, named->text);
   if (!key) return policy::Refusal{.problem = Problem::of(ProblemType::key_invalid), .detail = key.error().detail};
   SharedOrder order = order_of(provider.event, place, request);
   if (order != nullptr) key->home = order->object.home;

@@ -34,8 +34,9 @@ struct Proof {
 };
 Proof proof_of(const Authentic& authentic);
 
-// The path is the scope: an endpoint with a pattern is as many endpoints as there are paths. An event without an object
-// or a readable stamp has no place in the order: better delivered than lost.
+// The path is the scope: an endpoint with a pattern is as many endpoints as there are paths. If the key is a hash with
+// the address in it, the key alone tells the paths apart. An event without an object or a readable stamp has no place
+// in the order: better delivered than lost.
 policy::Identified identify_event(const Provider& provider, const EventPlace& place, const Proof& proof,
                                   const policy::RequestView& request);
 

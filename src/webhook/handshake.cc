@@ -32,9 +32,15 @@ struct Words {
   std::string key_id;
 };
 
+bool is_missing(const policy::Expression& part, const policy::RequestView& request) {
+  const auto value = policy::evaluate(part, request);
+  return !value && value.error().kind == policy::PartError::Kind::missing;
+}
+
 bool is_meant(const Handshake& handshake, const policy::RequestView& request, Stage stage) {
   const Stage its_stage = handshake.authenticated ? Stage::after_signature : Stage::before_signature;
   if (its_stage != stage || handshake.method != request.method) return false;
+  if (handshake.unless && !is_missing(*handshake.unless, request)) return false;
   if (!handshake.when) return true;
   const auto value = policy::evaluate(*handshake.when, request);
   return value && (handshake.is.empty() || *value == handshake.is);

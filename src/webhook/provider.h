@@ -87,6 +87,12 @@ inline bool has_time(const SignatureScheme& scheme) {
          scheme.algorithm == Algorithm::plaid;
 }
 
+// How long a signature counts at most, from the earliest moment at which it does: its time may be ahead of ours, too.
+// Zero if its age does not matter. `tolerance` replaces the scheme's.
+inline Millis longest_life(const SignatureScheme& scheme, std::optional<Millis> tolerance) {
+  return has_time(scheme) ? 2 * tolerance.value_or(scheme.tolerance) : Millis{0};
+}
+
 struct EventRules {
   bool deduplicate = true;             // false if nothing names an event: every authentic delivery is handed on
   std::vector<policy::Expression> id;  // the first whose parts are all present
@@ -108,9 +114,10 @@ enum class TokenLetters : std::uint8_t { plain, hex, digits };
 
 struct Handshake {
   std::string method = "POST";
-  std::optional<policy::Expression> when;  // must be present, and
-  std::string is;                          // equal to this if this is not empty
-  bool authenticated = true;               // answered only when the request's signature is right
+  std::optional<policy::Expression> when;    // must be present, and
+  std::string is;                            // equal to this if this is not empty
+  std::optional<policy::Expression> unless;  // must be absent
+  bool authenticated = true;                 // answered only when the request's signature is right
   std::optional<policy::Expression> token;
   TokenLetters letters = TokenLetters::plain;
   std::uint32_t token_bytes_max = 256;

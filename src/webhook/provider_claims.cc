@@ -48,7 +48,7 @@ void check_signs_id(reading::Reading& reading, const reading::Node& node, const 
 // A mark that a stranger can move suppresses every later event of its object.
 void check_order(reading::Reading& reading, const reading::Node* event, const Provider& provider,
                  const SignatureScheme& scheme) {
-  if (!provider.event.order || !provider.event.object || scheme.algorithm == Algorithm::paypal) return;
+  if (!provider.event.order || !provider.event.object) return;
   if (vouches_for_sender_only(provider, scheme)) return;
   for (const auto& [key, expression] :
        {std::pair("order", &*provider.event.order), {"object", &*provider.event.object}}) {

@@ -110,6 +110,7 @@ void read_handshake(reading::Reading& reading, const reading::Node& node, Provid
   handshake.method = method;
   read_expression(table, "when", policy::ExpressionUse::event, handshake.when);
   reading::read_text(table, "is", handshake.is);
+  read_expression(table, "unless", policy::ExpressionUse::event, handshake.unless);
   reading::read_flag(table, "authenticated", handshake.authenticated);
   read_expression(table, "token", policy::ExpressionUse::event, handshake.token);
   reading::read_choice(table, "letters", handshake.letters, letter_choices);

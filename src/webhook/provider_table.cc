@@ -99,7 +99,7 @@ std::string listed(const std::vector<policy::Part>& parts) {
 bool covers_content(const SignatureScheme& scheme) {
   const policy::Part body{.kind = policy::PartKind::json, .text = "/any", .pointer = {}};
   const bool payload = scheme.signed_text.is_single(policy::PartKind::form);
-  return payload || scheme.algorithm == Algorithm::aws_sns || covers(scheme, body);
+  return payload || covers(scheme, body);
 }
 
 // What somebody can do who holds one delivery and no secret.
@@ -115,7 +115,7 @@ std::string stranger_text(const Provider& provider, const SignatureScheme& schem
   if (!believed.empty()) {
     return fmt::format("{}have it handled again under another {}{}", changed, listed(believed), window);
   }
-  if (!limited || scheme.tolerance > provider.ttl) {
+  if (!limited || longest_life(scheme, std::nullopt) > provider.ttl) {
     return fmt::format("{}have it handled again after {}", changed, reading::duration_text(provider.ttl));
   }
   return changed.empty() ? "nothing" : std::string(changed.substr(0, changed.size() - 2));
@@ -195,8 +195,9 @@ memory and runs nothing.
 
 Where an unsigned header names the event, that is the provider's documented name, and two of its events may have the same
 body. If none of yours have, `key_from = "{sha256:body}"` names events by their signed bodies, and nothing unsigned counts.
-Headers that are not in the table are signed by nobody: a handler should not believe them. A webhook whose path is a
-pattern takes a delivery on each of its paths, unless the address is signed (`{url}`).
+What is not in the table is signed by nobody: other headers, and the method, the path and the query unless `{method}` or
+`{url}` is there. A handler should not believe it. A webhook whose path is a pattern takes a delivery on each of its
+paths, unless the address is signed.
 
 PayPal signs a CRC-32 of the body, and another body can be made to have the same. Semel takes a transmission once, with the
 body that came first: a captured delivery that was handled is worth nothing. One that PayPal has sent and Semel has not

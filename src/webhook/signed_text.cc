@@ -1,4 +1,4 @@
-// Part by part; a header that holds the separator behind it is refused.
+// Part by part; a header that may hold what ends it is refused.
 #include "webhook/signed_text.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/ascii.h"
 #include "policy/expression.h"
 #include "policy/form.h"
 #include "policy/part_value.h"
@@ -31,18 +32,25 @@ std::optional<std::string> whole_form(const policy::RequestView& request) {
   return text;
 }
 
-// Whether a header holds the separator behind it: `a.b` and `c` would be signed like `a` and `b.c`.
+// Of an id. No time of RFC 3339 is written with these alone, and no JSON.
+bool is_plain(char c) {
+  return core::is_letter(c) || core::is_digit(c) || c == '-' || c == '_' || c == '.';
+}
+
+// Whether a header may hold what ends it: `a.b` and `c` would be signed like `a` and `b.c`. If a time ends it, it could
+// reach over that time to another one in the body.
 bool runs_over(const policy::Expression& expression, std::size_t at, std::string_view value) {
   const bool is_header = expression.parts[at].kind == policy::PartKind::header;
   if (!is_header || at + 1 == expression.parts.size()) return false;
   const policy::Part& next = expression.parts[at + 1];
+  if (next.kind == policy::PartKind::timestamp) return !std::ranges::all_of(value, is_plain);
   return next.kind == policy::PartKind::literal && value.find(next.text) != std::string_view::npos;
 }
 
 policy::PartError ambiguous(const policy::Part& part) {
   return {.kind = policy::PartError::Kind::invalid,
           .part = policy::part_text(part),
-          .detail = "A header holds the separator that follows it in the signed text."};
+          .detail = "A header holds what separates it from the rest of the signed text."};
 }
 
 }  // namespace

@@ -275,6 +275,8 @@ TEST(WebhookWarnings, NameWhatIsUnwise) {
       {"secrets = ['env:TOKEN']\nttl = '1h'",
        {"f:13:7: warning: ttl is 1h, but stripe repeats an event for 3d: a late one would be delivered again"}},
       {"secrets = ['env:TOKEN']\nttl = '3d'", {}},
+      {"secrets = ['env:TOKEN']\nttl = '3d'\ntolerance = '2d'",
+       {"f:13:7: warning: ttl is 3d, but a signature may count for 4d: who captures a delivery could send it again"}},
       {"secrets = ['env:TOKEN']\nkey_from = '{header:Stripe-Signature}'",
        {"f:13:12: warning: {header:Stripe-Signature} changes with each attempt, so every retry would look new"}},
       {"secrets = ['env:TOKEN']\non_unknown = 'hold'",

@@ -134,6 +134,7 @@ void fill(Making& making) {
   // An item separator in the middle of a value, where the values are joined with one.
   if (making.scheme.per_item) making.values["/NotificationRequestItem/merchantReference"] += ":1";
   making.values["/unsigned"] = making.some("other");
+  making.values["/when"] = moment_of(making.scheme.timestamp_form);  // another time, which is as fresh
 }
 
 std::string body_of(const Making& making) {

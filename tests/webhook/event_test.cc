@@ -155,6 +155,17 @@ TEST(Events, AreKeptApartByPathAndWebhook) {
   EXPECT_NE(std::get<policy::Identity>(elsewhere).key, identity(rules, one).key);
 }
 
+// Participants of a Zoom meeting that ends leave it in the same millisecond; each of these events is one.
+TEST(Events, OfZoomAreThoseOfTheirParticipants) {
+  const auto left = [](std::string_view user) {
+    return Sent{.body = R"({"event":"meeting.participant_left","event_ts":1700000000000,"payload":{"object":)"
+                        R"({"uuid":"m","id":"1","participant":{"user_id":")" +
+                        std::string(user) + R"("}}}})"};
+  };
+  EXPECT_NE(identity(builtin("zoom"), left("16778240")).key, identity(builtin("zoom"), left("16779264")).key);
+  EXPECT_EQ(identity(builtin("zoom"), left("16778240")).key, identity(builtin("zoom"), left("16778240")).key);
+}
+
 // Where nothing names an event, every delivery is handed on; the endpoint may have a key of its own all the same.
 TEST(Events, WithoutAnIdAreNotDeduplicated) {
   const Provider rules = provider("deduplicate = false");

@@ -153,6 +153,10 @@ TEST(Handshakes, AreToldFromEvents) {
   EXPECT_EQ(answered({"slack", "s", {.body = R"({"type":"event_callback","event_id":"1"})"}}), "no handshake");
   EXPECT_EQ(answered({"stripe", "s", get("/h"), Stage::before_signature}), "no handshake");
   EXPECT_EQ(answered({"meta", "s", get("/h?hub.mode=unsubscribe"), Stage::before_signature}), "no handshake");
+  // Discord's events have the type of its other ping.
+  EXPECT_EQ(answered({"discord", "00", {.body = R"({"version":1,"type":1,"event":{"type":"ENTITLEMENT_CREATE"}})"}}),
+            "no handshake");
+  EXPECT_EQ(answered({"discord", "00", {.body = R"({"type":1,"event":{"type":"A","type":"B"}})"}}), "no handshake");
 }
 
 }  // namespace

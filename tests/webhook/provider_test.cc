@@ -58,7 +58,8 @@ TEST(ProviderFiles, HoldWhatTheFileSays) {
       "timestamp_form = 'ms'\ntolerance = '10s'\n"
       "[event]\nid = ['{header:Id}', '{sha256:body}']\ntype = '{json:/t}'\nobject = '{json:/o}'\norder = '{json:/n}'\n"
       "order_form = 'text'\nitems = '/a/b'\nignore = ['/x']\n"
-      "[[handshake]]\nmethod = 'GET'\ntoken = '{query:c}'\nhmac = 'sha1'\njson = { a = '{token}', b = 2 }\n"
+      "[[handshake]]\nmethod = 'GET'\nunless = '{json:/event}'\ntoken = '{query:c}'\nhmac = 'sha1'\njson = { a = "
+      "'{token}', b = 2 }\n"
       "fields = { X-A = '{hmac}' }\n",
       "acme", "acme.toml");
   ASSERT_TRUE(loaded) << reading::to_text(loaded.error().front());
@@ -84,6 +85,7 @@ TEST(ProviderFiles, HoldWhatTheFileSays) {
   EXPECT_EQ(provider.event.items.value(), (Lines{"a", "b"}));
   EXPECT_EQ(provider.event.ignore.paths().size(), 1U);
   EXPECT_EQ(provider.handshakes.at(0).method, "GET");
+  EXPECT_EQ(provider.handshakes.at(0).unless.value().text, "{json:/event}");
   EXPECT_EQ(provider.handshakes.at(0).json.size(), 2U);
   EXPECT_EQ(provider.handshakes.at(0).fields.size(), 1U);
 }
@@ -177,6 +179,12 @@ TEST(ProviderFiles, ClaimNoMoreThanIsSigned) {
       {"signs = '{body}'\n[event]\nid = '{query:id}'", refused("{query:id}")},
       {"signs = '{header:Id}{body}'\n[event]\nid = '{header:Id}'", refused("{header:Id}")},
       {"signs = '{header:Id?}.{body}'\n[event]\nid = '{header:Id}'", refused("{header:Id}")},
+      {"signs = '{header:Id}{timestamp}{body}'\ntimestamp = '{header:T}'\ntimestamp_form = 'rfc3339'\n[event]\n"
+       "id = '{header:Id}'",
+       {}},
+      {"signs = '{header:Id}{timestamp}{body}'\ntimestamp = '{header:T}'\ntolerance = '5m'\n[event]\nid = "
+       "'{header:Id}'",
+       refused("{header:Id}")},
       {"signs = '{json:/a}:{json:/b}'\n[event]\nid = '{json:/a}'", refused("{json:/a}")},
       {"signs = '{json:/a}:{json:/b}'\n[event]\nid = '{sha256:signed}'", {}},
       {"signs = '{url}{body}'\n[event]\nid = '{sha256:body}'", refused("{sha256:body}")},
@@ -209,6 +217,11 @@ TEST(ProviderFiles, OrderEventsByWhatIsSigned) {
       errors(file("signs = '{body}'", "{header:O}", "{json:/n}")),
       (Lines{at + "6:10: error: object: the signature does not cover {header:O}, so a stranger could reorder events"}));
   EXPECT_EQ(errors(file("algorithm = 'token'", "{header:O}", "{header:N}")), Lines{});
+  // A checksum of the body is no signature of it.
+  EXPECT_EQ(
+      errors(file("algorithm = 'paypal'\nkeys = ['https://a.example/b/']", "{json:/o}", "{json:/n}")),
+      (Lines{at + "7:10: error: object: the signature does not cover {json:/o}, so a stranger could reorder events",
+             at + "8:9: error: order: the signature does not cover {json:/n}, so a stranger could reorder events"}));
 }
 
 // The hash of what is signed names an event only if something is signed, and only this event.

@@ -178,6 +178,30 @@ class Workshop {
     }
   }
 
+  // A header that is signed before the time, stretched over it and over the body up to another time there.
+  void stretch_over_the_time(const SignatureScheme& scheme) {
+    const std::vector<Part>& parts = scheme.signed_text.parts;
+    for (std::size_t i = 0; i + 2 < parts.size(); ++i) {
+      const bool in_a_row = parts[i].kind == PartKind::header && parts[i + 1].kind == PartKind::timestamp &&
+                            parts[i + 2].kind == PartKind::body && scheme.timestamp->is_single(PartKind::header);
+      if (!in_a_row) continue;
+      const auto named = [&](std::string_view name) {
+        return std::ranges::find_if(request_.fields,
+                                    [&](const auto& field) { return core::equal_ignoring_case(field.first, name); });
+      };
+      const auto time = named(scheme.timestamp->parts.front().text);
+      const auto header = named(parts[i].text);
+      if (time == request_.fields.end() || header == request_.fields.end()) continue;
+      const std::size_t at = request_.body.find(time->second);
+      if (at == std::string::npos) continue;
+      Sent one = request_;
+      auto& value = one.fields[static_cast<std::size_t>(header - request_.fields.begin())].second;
+      value += time->second + request_.body.substr(0, at);
+      one.body.erase(0, at + time->second.size());
+      add(header->first + " stretched to a time in the body", one, {"{body}"});
+    }
+  }
+
   void mix_with(const Sent& other) {
     for (std::size_t i = 0; i < request_.fields.size(); ++i) {
       for (const auto& [name, value] : other.fields) {
@@ -257,7 +281,10 @@ std::vector<Tampered> tampered(const Captured& captured, const Captured& other) 
   shop.cut_the_form_elsewhere();
   shop.rename_groups(captured.provider.schemes);
   shop.mix_with(other.request);
-  for (const SignatureScheme& scheme : captured.provider.schemes) shift_values(shop, captured, scheme);
+  for (const SignatureScheme& scheme : captured.provider.schemes) {
+    shop.stretch_over_the_time(scheme);
+    shift_values(shop, captured, scheme);
+  }
   change_unsigned_members(shop, captured);
   return std::move(shop.made);
 }
