@@ -131,7 +131,7 @@ Taken take(const Incoming* incoming) {
     return here(told_plainly(Ending::malformed, 400, why));
   }
   if (const auto* alike = std::get_if<config::LookAlike>(&matched)) {
-    return already(told_plainly(Ending::malformed, 400, config::detail_of(*alike)));
+    return here(told_plainly(Ending::malformed, 400, config::detail_of(*alike)));
   }
   if (std::holds_alternative<config::MisspelledMethod>(matched)) {
     return here(told_plainly(Ending::malformed, 400, config::misspelled_detail));
