@@ -104,6 +104,9 @@ struct LogConfig {
 // Which Host field the upstream sees.
 enum class HostSource : std::uint8_t { client, upstream };
 
+// How the upstream compares paths: as the most lenient servers do, or byte by byte.
+enum class PathReading : std::uint8_t { lenient, exact };
+
 struct UpstreamConfig {
   std::string name;
   std::vector<reading::Url> urls;  // without a path
@@ -112,6 +115,7 @@ struct UpstreamConfig {
   Millis idle_timeout{4'000};
   std::uint32_t connections = 256;
   HostSource host = HostSource::client;
+  PathReading paths = PathReading::lenient;
   std::string ca;
   std::string cert;  // ours, and its key, for an upstream that asks for one
   std::string key;

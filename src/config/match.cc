@@ -1,28 +1,60 @@
+// The rules in their order; then what a lenient server would make of a path that a route for many has taken.
 #include "config/match.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "config/config.h"
 #include "core/ascii.h"
 #include "policy/pattern.h"
 #include "policy/route.h"
+#include "policy/spelling.h"
 #include "webhook/webhook.h"
 #include <semel/http_request.h>
 
 namespace semel::config {
 namespace {
 
-bool matches_a_webhook(const Config& config, std::string_view plain) {
-  return std::ranges::any_of(config.webhooks,
-                             [&](const webhook::Webhook& one) { return one.plain_path.matches(plain); });
+bool guards(const policy::Route& route, std::string_view method) {
+  return route.key != KeyMode::off && route.mode == policy::Mode::enforce && lists(route, method);
 }
 
-bool spells_a_webhook(const Config& config, std::string_view path) {
-  if (config.webhooks.empty()) return false;
-  return policy::is_plainest(path) ? matches_a_webhook(config, path)
-                                   : matches_a_webhook(config, policy::plainest(path));
+bool is_stricter(const policy::Route& other, const policy::Route& route, std::string_view method) {
+  if (!guards(other, method)) return false;
+  return !guards(route, method) || (other.key == KeyMode::required && route.key == KeyMode::optional);
+}
+
+// Whether the route's own path is one behind the webhook's: then what it takes was written down.
+bool is_named_behind(const policy::Route& route, const webhook::Webhook& webhook) {
+  const auto& named = route.plain_path.segments;
+  const auto& path = webhook.plain_path.segments;
+  return named.size() >= path.size() && std::ranges::equal(std::span(named).first(path.size()), path);
+}
+
+std::optional<LookAlike> look_alike(const Config& config, const policy::Route& route, std::string_view method,
+                                    std::string_view path) {
+  if (config.upstreams[route.target.upstream].paths == PathReading::exact) return std::nullopt;
+  const auto stricter = [&](const policy::Route& other) { return is_stricter(other, route, method); };
+  if (config.webhooks.empty() && std::ranges::none_of(config.routes, stricter)) return std::nullopt;
+  const policy::Spelling spelling(path);
+  for (const policy::Overlooked what : policy::all_overlooked) {
+    const bool rest = what == policy::Overlooked::rest;
+    for (const webhook::Webhook& webhook : config.webhooks) {
+      if (rest && is_named_behind(route, webhook)) continue;
+      if (spelling.reads_as(webhook.plain_path, what)) return LookAlike{.whose = "a webhook", .overlooked = what};
+    }
+    if (rest) break;  // below a route are other resources, as a rule
+    const auto reads = [&](const policy::Route& other) { return spelling.reads_as(other.plain_path, what); };
+    const auto first = std::ranges::find_if(config.routes, reads);
+    if (first != config.routes.end() && stricter(*first))
+      return LookAlike{.whose = "a guarded route", .overlooked = what};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -35,10 +67,8 @@ Match match(const Config& config, std::string_view method, std::string_view path
   }
   for (const policy::Route& route : config.routes) {
     if (!route.path.matches(path)) continue;
-    // A route for everything also leads to the webhook's handler, which would then get requests that nobody has
-    // verified.
-    if (!route.path.literal() && spells_a_webhook(config, path)) {
-      return DoubtfulPath{"another spelling of a webhook's path"};
+    if (!route.path.literal()) {
+      if (const auto found = look_alike(config, route, method, path)) return *found;
     }
     if (route.key == KeyMode::off) return Unguarded{&route};
     if (!lists(route, method)) {
@@ -49,6 +79,11 @@ Match match(const Config& config, std::string_view method, std::string_view path
     return Guarded{&route};
   }
   return NoRoute{};
+}
+
+std::string detail_of(const LookAlike& found) {
+  return fmt::format("Some servers would take this path for that of {}: they ignore {}.", found.whose,
+                     policy::to_text(found.overlooked));
 }
 
 bool lists(const policy::Route& route, std::string_view method) {

@@ -3,12 +3,17 @@
 // Webhooks are tried before routes, each in the order of the file; the first whose path matches decides, whatever the
 // method. On a route's path the methods that it lists are guarded and all others pass through. On a webhook's path
 // every method belongs to the webhook: some providers send a GET first.
+//
+// A route that names one path takes it, whatever it looks like: somebody wrote it down. A route for many paths takes
+// none that its upstream might read as that of a stricter rule.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <variant>
 
 #include "config/config.h"
+#include "policy/spelling.h"
 
 namespace semel::config {
 
@@ -27,10 +32,19 @@ struct DoubtfulPath {
   std::string_view why;
 };
 
+// 400: under a route for many paths, one that some servers would take for that of a webhook or of a route that guards
+// this method, although its bytes are others. See policy/spelling.h.
+struct LookAlike {
+  std::string_view whose;  // "a webhook", "a guarded route"
+  policy::Overlooked overlooked;
+};
+// A sentence for the client.
+std::string detail_of(const LookAlike& found);
+
 // 400: `post` is another method than POST in HTTP, but not for every server.
 struct MisspelledMethod {};
 
-using Match = std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPath, MisspelledMethod>;
+using Match = std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPath, LookAlike, MisspelledMethod>;
 
 // `path` is as received, without the query. The pointers live as long as `config`.
 Match match(const Config& config, std::string_view method, std::string_view path);

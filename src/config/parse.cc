@@ -15,6 +15,7 @@
 #include "policy/expression.h"
 #include "policy/pattern.h"
 #include "policy/route.h"
+#include "policy/spelling.h"
 #include "reading/address.h"
 #include "reading/document.h"
 #include "reading/issue.h"
@@ -118,6 +119,7 @@ Result<Config> default_config(std::string_view upstream_url) {
   config.upstreams.push_back(std::move(upstream));
   policy::Route route;
   route.path = policy::pattern("/*");
+  route.plain_path = policy::plainest(route.path);
   route.key = KeyMode::optional;
   route.scope = policy::expression("{header:Authorization?}");
   route.target.store_body_max = config.limits.store_body_max;

@@ -20,6 +20,7 @@
 #include "policy/fields.h"
 #include "policy/keep.h"
 #include "policy/pattern.h"
+#include "policy/spelling.h"
 #include "policy/target.h"
 #include "reading/document.h"
 #include "reading/fault.h"
@@ -176,6 +177,7 @@ void read_route(reading::Reading& reading, const reading::Node& node, Config& co
   reading::read_bytes(table, "store_body_max", route.target.store_body_max, {.min = 0, .max = reading::one_gib});
   reading::read_choice(table, "on_store_down", route.target.on_store_down, store_down_choices);
   reading::read_choice(table, "mode", route.mode, mode_choices);
+  route.plain_path = policy::plainest(route.path);
   check_route(table, route);
   table.finish();
   config.routes.push_back(std::move(route));

@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::array host_choices{reading::Choice<HostSource>{"client", HostSource::client},
                                   reading::Choice<HostSource>{"upstream", HostSource::upstream}};
+constexpr std::array path_choices{reading::Choice<PathReading>{"lenient", PathReading::lenient},
+                                  reading::Choice<PathReading>{"exact", PathReading::exact}};
 
 bool is_plain_name(std::string_view name) {
   const auto plain = [](char c) { return core::is_letter(c) || core::is_digit(c) || c == '-' || c == '_' || c == '.'; };
@@ -78,6 +80,7 @@ void read_upstream(reading::Reading& reading, const reading::Node& node, Config&
   reading::read_duration(table, "idle_timeout", upstream.idle_timeout, {.min = Millis{0}, .max = reading::one_day});
   reading::read_count(table, "connections", upstream.connections, {.min = 1, .max = 100'000});
   reading::read_choice(table, "host", upstream.host, host_choices);
+  reading::read_choice(table, "paths", upstream.paths, path_choices);
   reading::read_text(table, "ca", upstream.ca);
   reading::read_text(table, "cert", upstream.cert);
   reading::read_text(table, "key", upstream.key);

@@ -19,6 +19,7 @@
 #include "policy/expression.h"
 #include "policy/keep.h"
 #include "policy/pattern.h"
+#include "policy/spelling.h"
 #include "reading/document.h"
 #include "reading/fault.h"
 #include "reading/nearest.h"

@@ -116,6 +116,9 @@ Task<Told> answer(const Incoming* incoming) {
     const std::string why = "The path holds " + std::string(doubtful->why) + ", which programs read in different ways.";
     return already(told_plainly(Ending::malformed, 400, why));
   }
+  if (const auto* alike = std::get_if<config::LookAlike>(&matched)) {
+    return already(told_plainly(Ending::malformed, 400, config::detail_of(*alike)));
+  }
   if (std::holds_alternative<config::MisspelledMethod>(matched)) {
     return already(told_plainly(Ending::malformed, 400, config::misspelled_detail));
   }

@@ -48,29 +48,6 @@ std::string_view take_segment(std::string_view& rest) {
   return segment;
 }
 
-// `%2565` is `%65` for one program and `e` for another: until nothing is left to decode.
-std::string decoded(std::string_view text) {
-  std::string out(text);
-  for (bool again = true; again;) {
-    again = false;
-    std::string next;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const bool encoded =
-          out[i] == '%' && i + 2 < out.size() && core::is_hex_digit(out[i + 1]) && core::is_hex_digit(out[i + 2]);
-      next.push_back(encoded ? static_cast<char>(core::hex_value(out[i + 1]) << 4U | core::hex_value(out[i + 2]))
-                             : out[i]);
-      if (encoded) i += 2;
-      again = again || encoded;
-    }
-    out = std::move(next);
-  }
-  return out;
-}
-
-std::string plainest_segment(std::string_view segment) {
-  return core::to_lower(segment.substr(0, segment.find(';')));
-}
-
 }  // namespace
 
 bool Pattern::matches(std::string_view path) const {
@@ -142,41 +119,6 @@ std::optional<std::string_view> doubtful_path(std::string_view path) {
     if (is_dot_dot(take_segment(rest))) return "a `..` segment";
   }
   return std::nullopt;
-}
-
-std::string plainest(std::string_view path) {
-  std::string text = "/" + decoded(path);
-  std::ranges::replace(text, '\\', '/');
-  std::vector<std::string> kept;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string segment = plainest_segment(take_segment(rest));
-    if (segment == "..") {
-      if (!kept.empty()) kept.pop_back();
-    } else if (!segment.empty() && segment != ".") {
-      kept.push_back(segment);
-    }
-  }
-  return fmt::format("/{}", fmt::join(kept, "/"));
-}
-
-bool is_plainest(std::string_view path) {
-  if (!path.starts_with('/') || (path.size() > 1 && path.ends_with('/'))) return false;
-  char before = '\0';
-  for (const char c : path) {
-    if (c == '%' || c == ';' || c == '\\' || core::to_lower(c) != c) return false;
-    if (before == '/' && (c == '/' || c == '.')) return false;
-    before = c;
-  }
-  return true;
-}
-
-Pattern plainest(const Pattern& pattern) {
-  Pattern plain{.text = pattern.text, .segments = {}, .open = pattern.open};
-  for (const std::string& segment : pattern.segments) {
-    const std::string one = plainest_segment(decoded(segment));
-    if (!one.empty()) plain.segments.push_back(one);
-  }
-  return plain;
 }
 
 }  // namespace semel::policy

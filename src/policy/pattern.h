@@ -40,12 +40,4 @@ Pattern pattern(std::string_view text);
 // operations. `..` in any spelling, an encoded slash, a backslash or NUL in any spelling. Null if the path is plain.
 std::optional<std::string_view> doubtful_path(std::string_view path);
 
-// What the most lenient server would make of a path: decoded, in lower case, without parameters (`;a=1`), dot segments,
-// doubled slashes and the last slash. Two paths that differ here are different for every server.
-std::string plainest(std::string_view path);
-// Whether that is certainly `path` itself, as it nearly always is: then no copy is needed.
-bool is_plainest(std::string_view path);
-// The same for a pattern, to be matched with such paths.
-Pattern plainest(const Pattern& pattern);
-
 }  // namespace semel::policy

@@ -18,6 +18,7 @@ enum class Mode : std::uint8_t { enforce, observe };
 
 struct Route {
   Pattern path;
+  Pattern plain_path;  // as the most lenient server reads it; see spelling.h
   std::vector<std::string> methods{"POST", "PATCH"};
   Target target;
   KeyMode key = KeyMode::required;

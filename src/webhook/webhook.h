@@ -24,7 +24,7 @@ enum class Delivery : std::uint8_t { forward, inbox };
 
 struct Webhook {
   policy::Pattern path;
-  policy::Pattern plain_path;  // as the most lenient server reads it; see plainest()
+  policy::Pattern plain_path;  // as the most lenient server reads it; see policy/spelling.h
   policy::Target target;
   std::string space;
   std::string provider;

@@ -127,32 +127,6 @@ TEST_F(Matching, RefusesDoubtfulPathsWhereTheyWouldBeGuarded) {
   EXPECT_TRUE(std::holds_alternative<NoRoute>(match(config, "POST", "/v2/%2f")));
 }
 
-// What an obliging server makes of a path: all of these are the same handler there.
-TEST(Pattern, KnowsThePlainestSpellingOfAPath) {
-  for (const std::string_view path :
-       {"/wh/stripe", "/wh/strip%65", "//wh/stripe", "/wh//stripe/", "/WH/Stripe", "/wh;v=1/stripe", "/x/../wh/stripe",
-        "/wh/./stripe", "/wh%2fstripe", "/wh\\stripe", "/wh/strip%2565", "/%77h/%73tripe"}) {
-    EXPECT_EQ(policy::plainest(path), "/wh/stripe") << path;
-  }
-  EXPECT_EQ(policy::plainest("/"), "/");
-  EXPECT_EQ(policy::plainest("/../.."), "/");
-  EXPECT_EQ(policy::plainest("/wh/%zz%6"), "/wh/%zz%6");
-}
-
-// A path is passed over only if it is its own plainest spelling.
-TEST(Pattern, KnowsWhichPathsArePlainAlready) {
-  for (const std::string_view path : {"/", "/wh", "/wh/stripe", "/a.b/c-d_e~f", "/a=b&c", "/\xc3\xa9"}) {
-    EXPECT_TRUE(policy::is_plainest(path)) << path;
-    EXPECT_EQ(policy::plainest(path), path);
-  }
-  const auto piece = rc::gen::element<std::string>("/", "a", "B", ".", "..", "%", "6", "1", ";", "\\", "-");
-  rc::check([&] {
-    std::string path = "/";
-    for (const std::string& one : *rc::gen::container<std::vector<std::string>>(piece)) path += one;
-    if (policy::is_plainest(path)) RC_ASSERT(policy::plainest(path) == path);
-  });
-}
-
 constexpr std::string_view head = R"(
 [store]
 url = "memory:"
@@ -186,11 +160,93 @@ key = "optional"
   EXPECT_TRUE(std::holds_alternative<WebhookCall>(match(rules, "POST", "/wh/stripe")));
   for (const std::string_view path :
        {"/wh/strip%65", "//wh/stripe", "/WH/stripe", "/wh/stripe;a", "/hooks/a", "/x/../Hooks/b"}) {
-    EXPECT_TRUE(std::holds_alternative<DoubtfulPath>(match(rules, "POST", path))) << path;
-    EXPECT_TRUE(std::holds_alternative<DoubtfulPath>(match(rules, "GET", path))) << path;
+    EXPECT_TRUE(std::holds_alternative<LookAlike>(match(rules, "POST", path))) << path;
+    EXPECT_TRUE(std::holds_alternative<LookAlike>(match(rules, "GET", path))) << path;
   }
   EXPECT_TRUE(std::holds_alternative<Unguarded>(match(rules, "POST", "/wh/stripe/")));
   EXPECT_TRUE(std::holds_alternative<Guarded>(match(rules, "POST", "/wh/stripes")));
+}
+
+// A guard is not gone round by a spelling. The first route that a reading leads to decides, as with the bytes.
+TEST(Match, RefusesOtherSpellingsOfAGuardedPath) {
+  const Config rules = test::config(std::string(head) + R"(
+[[route]]
+path = "/v1/public/*"
+upstream = "app"
+key = "off"
+[[route]]
+path = "/v1/*"
+upstream = "app"
+[[route]]
+path = "/seen/*"
+upstream = "app"
+mode = "observe"
+[[route]]
+path = "/perhaps/*"
+upstream = "app"
+key = "optional"
+[[route]]
+path = "/*"
+upstream = "app"
+key = "off"
+)");
+  for (const std::string_view path : {"/V1/pay", "//v1/pay", "/index.php/v1/pay", "/x/../v1/pay", "/v1",
+                                      "/v1/public/../pay", "/perhaps/../v1/pay", "/seen/../v1/pay", "/PERHAPS/x"}) {
+    EXPECT_TRUE(std::holds_alternative<LookAlike>(match(rules, "POST", path))) << path;
+    EXPECT_FALSE(std::holds_alternative<LookAlike>(match(rules, "GET", path))) << path;
+    EXPECT_FALSE(std::holds_alternative<LookAlike>(match(rules, "PUT", path))) << path;
+  }
+  for (const std::string_view path :
+       {"/v1/public/x", "/V1/public/x", "/SEEN/x", "/v2/pay", "/a.php/x", "/a.php/x.json"}) {
+    EXPECT_TRUE(std::holds_alternative<Unguarded>(match(rules, "POST", path))) << path;
+  }
+  EXPECT_TRUE(std::holds_alternative<Guarded>(match(rules, "POST", "/v1/Pay.json")));
+}
+
+// Below a webhook is its handler's, for many servers; below a route are other resources.
+TEST(Match, RefusesWhatIsBelowAWebhookUnlessARouteNamesIt) {
+  const std::string text = std::string(head) + R"(
+[[webhook]]
+path = "/wh/stripe"
+provider = "stripe"
+secrets = ["whsec_dGVzdA=="]
+upstream = "app"
+[[route]]
+path = "/pay"
+upstream = "app"
+)";
+  const Config everything = test::config(text + "[[route]]\npath = \"/*\"\nupstream = \"app\"\nkey = \"off\"\n");
+  EXPECT_TRUE(std::holds_alternative<LookAlike>(match(everything, "POST", "/wh/stripe/x")));
+  EXPECT_TRUE(std::holds_alternative<Unguarded>(match(everything, "POST", "/pay/7/capture")));
+  const Config below = test::config(text + "[[route]]\npath = \"/wh/stripe/*\"\nupstream = \"app\"\nkey = \"off\"\n");
+  EXPECT_TRUE(std::holds_alternative<Unguarded>(match(below, "POST", "/wh/stripe/x")));
+  EXPECT_TRUE(std::holds_alternative<LookAlike>(match(below, "POST", "/wh/stripe/.")));
+}
+
+// A server that is known to compare bytes needs none of this.
+TEST(Match, LeavesSpellingsToAnExactUpstream) {
+  const Config rules = test::config(R"(
+[store]
+url = "memory:"
+[upstream.app]
+url = "http://127.0.0.1:1"
+paths = "exact"
+[[route]]
+path = "/v1/*"
+upstream = "app"
+[[route]]
+path = "/*"
+upstream = "app"
+key = "off"
+)");
+  EXPECT_TRUE(std::holds_alternative<Unguarded>(match(rules, "POST", "/V1/pay")));
+  EXPECT_TRUE(std::holds_alternative<Guarded>(match(rules, "POST", "/v1/pay")));
+}
+
+// The client hears which rule it was.
+TEST(Match, SaysWhatWasOverlooked) {
+  EXPECT_EQ(detail_of({.whose = "a webhook", .overlooked = policy::Overlooked::ending}),
+            "Some servers would take this path for that of a webhook: they ignore an ending such as .json.");
 }
 
 // `post` is refused where POST is guarded: some servers would run it as POST. Other methods are nobody's business.
