@@ -122,6 +122,9 @@ Task<Told> answer(const Incoming* incoming) {
   if (std::holds_alternative<config::MisspelledMethod>(matched)) {
     return already(told_plainly(Ending::malformed, 400, config::misspelled_detail));
   }
+  if (std::holds_alternative<config::UnknownMethod>(matched)) {
+    return already(told_plainly(Ending::malformed, 501, config::unknown_method_detail));
+  }
   return already(told_refusal(Problem::of(ProblemType::no_route), no_wait, incoming->config().reply));
 }
 
