@@ -176,6 +176,7 @@ void read_route(reading::Reading& reading, const reading::Node& node, Config& co
   reading::read_list(table, "replay_fields", route.target.replay_fields, check_replay_field);
   reading::read_bytes(table, "store_body_max", route.target.store_body_max, {.min = 0, .max = reading::one_gib});
   reading::read_choice(table, "on_store_down", route.target.on_store_down, store_down_choices);
+  reading::read_flag(table, "buffer", route.target.buffer);
   reading::read_choice(table, "mode", route.mode, mode_choices);
   route.plain_path = policy::plainest(route.path);
   check_route(table, route);
