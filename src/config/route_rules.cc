@@ -50,7 +50,8 @@ void check_key(reading::TableReader& table, const policy::Route& route) {
 void check_scope(reading::TableReader& table, const policy::Route& route) {
   if (!table.good("scope") || route.key == KeyMode::off) return;
   const policy::Expression& scope = route.scope;
-  const bool authentic = scope.has(policy::PartKind::header) || scope.has(policy::PartKind::cookie);
+  const bool authentic = scope.has(policy::PartKind::header) || scope.has(policy::PartKind::cookie) ||
+                         scope.has(policy::PartKind::client_cert);
   if (authentic) return;
   if (scope.has(policy::PartKind::query) || scope.has(policy::PartKind::json)) {
     table.warn("scope",
