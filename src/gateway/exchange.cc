@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "config/config.h"
 #include "config/match.h"
@@ -39,6 +42,7 @@
 #include "gateway/tell.h"
 #include "gateway/told.h"
 #include "gateway/upstream_head.h"
+#include "http/call.h"
 #include "http/transaction.h"
 #include "policy/expression.h"
 #include "policy/identify.h"
@@ -90,6 +94,7 @@ Task<JointAnswer> claim(Trial* trial);
 Task<Outcome> attempt(Trial* trial, JointGrant grant);
 Task<Outcome> probe(Trial* trial);
 Task<Told> tell_without_store(const Incoming* incoming, const Job* job, std::string detail);
+Task<Told> revalidated(const Incoming* incoming, const Job* job, Told replay);
 
 }  // namespace
 
@@ -158,6 +163,11 @@ Task<Told> go(const Incoming* incoming, Way* way) {
   if (auto* without = std::get_if<WithoutKey>(way)) co_return co_await forward(incoming, std::move(*without), nullptr);
   auto& job = std::get<Job>(*way);
   Told told = co_await run_once(incoming, &job);
+  if (told.ending == Ending::replayed && job.revalidate != nullptr) {
+    const std::uint64_t fence = told.fence;
+    told = co_await revalidated(incoming, &job, std::move(told));
+    told.fence = fence;
+  }
   if (!job.batch) told.key = std::move(job.identity.key);
   told.event = std::move(job.event);
   co_return told;
@@ -293,6 +303,30 @@ Task<Outcome> probe(Trial* trial) {
   Outcome outcome = co_await asking.ask(probe_head(upstream, job.request, hop_of(incoming), *target));
   trial->watch.start();
   co_return outcome;
+}
+
+// A replay outlives the credentials that it was made with. The upstream is asked, with those of this caller, whether
+// they still count. If it does not say yes, nothing is replayed.
+Task<Told> revalidated(const Incoming* incoming, const Job* job, Told replay) {
+  const auto target = policy::render_target(*job->revalidate, job->request, job->identity.key_text);
+  const config::UpstreamConfig& upstream = incoming->config().upstreams[job->target->upstream];
+  auto asking = std::make_unique<Attempt>(incoming->upstream(job->target->upstream), upstream, *job->target,
+                                          incoming->config().reply.replayed_header);
+  if (target) {
+    std::string head = probe_head(upstream, job->request, hop_of(*incoming), *target);
+    static_cast<void>(co_await asking->run(std::move(head), std::string_view()));  // its own outcome is nobody's
+  }
+  const bool answered = target && asking->end() == http::CallEnd::answered;
+  const std::uint16_t status = answered ? asking->answer().status() : 0;
+  if (status >= 200 && status < 300 && !asking->goes_on()) co_return replay;
+  if (status == 401 || status == 403) {
+    Told told{.ending = Ending::refused};
+    told.reply = UpstreamReply{.attempt = std::move(asking), .expires_at = {}};
+    co_return told;
+  }
+  co_return told_refusal(Problem::of(ProblemType::upstream_unreachable), retry_after_store, incoming->config().reply,
+                         "The service could not be asked whether the caller may still have the answer.",
+                         answered ? fmt::format("revalidate was answered with {}", status) : std::string());
 }
 
 // A request that no store can judge is refused, unless its route lets it go on without.

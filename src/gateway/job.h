@@ -21,12 +21,13 @@ namespace semel::gateway {
 
 struct Job {
   const policy::Target* target;
-  const policy::Expression* probe = nullptr;   // null if the outcome of an attempt cannot be asked for
-  const webhook::Webhook* webhook = nullptr;   // null if it is a request on a route
-  policy::RequestView request;                 // with its body
-  policy::Identity identity{};                 // of a request, and of a delivery of one event
-  std::optional<webhook::EventBatch> batch{};  // of a delivery of several events
-  webhook::EventLabels event{};                // for the log
+  const policy::Expression* probe = nullptr;       // null if the outcome of an attempt cannot be asked for
+  const policy::Expression* revalidate = nullptr;  // null if a replay needs nobody's consent
+  const webhook::Webhook* webhook = nullptr;       // null if it is a request on a route
+  policy::RequestView request;                     // with its body
+  policy::Identity identity{};                     // of a request, and of a delivery of one event
+  std::optional<webhook::EventBatch> batch{};      // of a delivery of several events
+  webhook::EventLabels event{};                    // for the log
 
   // The keys: one, or one for each different event of a batch.
   [[nodiscard]] std::span<const policy::Identity> events() const {

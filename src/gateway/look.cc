@@ -80,6 +80,7 @@ Way way_of(const Incoming& incoming, const policy::Route& route, const policy::R
   }
   return Job{.target = &route.target,
              .probe = route.probe ? &*route.probe : nullptr,
+             .revalidate = route.revalidate ? &*route.revalidate : nullptr,
              .request = request,
              .identity = std::move(*identity)};
 }
