@@ -42,7 +42,8 @@ struct ServerConfig {
   std::string providers;  // a folder of the user's own provider files
   policy::Forwarded forwarded = policy::Forwarded::append;
   policy::Overrides overrides = policy::Overrides::drop;
-  std::string user;  // the user to become when started as root
+  std::vector<std::string> methods;  // that pass beside those of HTTP
+  std::string user;                  // the user to become when started as root
   std::optional<TlsFiles> tls;
 };
 

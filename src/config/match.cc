@@ -1,3 +1,4 @@
+// The rules in their order; then what a lenient server would make of a path that a route for many has taken.
 #include "config/match.h"
 
 #include <algorithm>
@@ -56,6 +57,13 @@ std::optional<LookAlike> look_alike(const Config& config, const policy::Route& r
   return std::nullopt;
 }
 
+Match unguarded(const Config& config, const policy::Route& route, std::string_view method) {
+  const bool known = std::ranges::find(usual_methods, method) != usual_methods.end() ||
+                     std::ranges::find(config.server.methods, method) != config.server.methods.end();
+  if (!known) return UnknownMethod{};
+  return Unguarded{&route};
+}
+
 }  // namespace
 
 Match match(const Config& config, std::string_view method, std::string_view path) {
@@ -69,10 +77,10 @@ Match match(const Config& config, std::string_view method, std::string_view path
     if (!route.path.literal()) {
       if (const auto found = look_alike(config, route, method, path)) return *found;
     }
-    if (route.key == KeyMode::off) return Unguarded{&route};
+    if (route.key == KeyMode::off) return unguarded(config, route, method);
     if (!lists(route, method)) {
       if (misspelled(route, method)) return MisspelledMethod{};
-      return Unguarded{&route};
+      return unguarded(config, route, method);
     }
     if (const auto why = policy::doubtful_path(path)) return DoubtfulPath{*why};
     return Guarded{&route};

@@ -8,6 +8,7 @@
 // none that its upstream might read as that of a stricter rule.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -44,10 +45,20 @@ std::string detail_of(const LookAlike& found);
 // 400: `post` is another method than POST in HTTP, but not for every server.
 struct MisspelledMethod {};
 
-using Match = std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPath, LookAlike, MisspelledMethod>;
+// 501: a method that would pass, and that nobody here knows.
+struct UnknownMethod {};
+inline constexpr std::string_view unknown_method_detail =
+    "This gateway does not know the method, so it is not passed on.";
+
+using Match =
+    std::variant<Guarded, Unguarded, WebhookCall, NoRoute, DoubtfulPath, LookAlike, MisspelledMethod, UnknownMethod>;
 
 // `path` is as received, without the query. The pointers live as long as `config`.
 Match match(const Config& config, std::string_view method, std::string_view path);
+
+// The methods that pass without being listed: those of RFC 9110 that a gateway can hand on, and PATCH.
+inline constexpr std::array<std::string_view, 7> usual_methods{"GET",   "HEAD",   "POST",   "PUT",
+                                                               "PATCH", "DELETE", "OPTIONS"};
 
 // Whether `method` is one of those that the route lists.
 bool lists(const policy::Route& route, std::string_view method);

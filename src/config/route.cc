@@ -122,15 +122,15 @@ void read_keep(reading::TableReader& table, policy::KeepRules& into) {
   table.record("keep", "{}", fmt::format("{{{}}}", fmt::join(rules, ", ")));
 }
 
-void read_probe(reading::TableReader& table, std::optional<policy::Expression>& into) {
+void read_target(reading::TableReader& table, std::string_view key, std::optional<policy::Expression>& into) {
   const auto parse = [](std::string_view text) -> reading::Parsed<std::optional<policy::Expression>> {
     if (text.empty()) return std::nullopt;
     auto parsed = policy::parse_expression(text, policy::ExpressionUse::target);
     if (!parsed) return std::unexpected(std::move(parsed).error());
     return std::move(*parsed);
   };
-  reading::read_parsed(table, "probe", into, parse, [](const std::optional<policy::Expression>& probe) {
-    return probe ? probe->text : std::string{};
+  reading::read_parsed(table, key, into, parse, [](const std::optional<policy::Expression>& target) {
+    return target ? target->text : std::string{};
   });
 }
 
@@ -171,11 +171,13 @@ void read_route(reading::Reading& reading, const reading::Node& node, Config& co
   reading::read_choice(table, "in_flight", route.target.policy.in_flight, in_flight_choices);
   reading::read_duration(table, "wait_max", route.target.policy.wait_max, {.min = Millis{1}, .max = Millis{3'600'000}});
   reading::read_choice(table, "on_unknown", route.target.policy.on_unknown, on_unknown_choices);
-  read_probe(table, route.probe);
+  read_target(table, "probe", route.probe);
+  read_target(table, "revalidate", route.revalidate);
   read_keep(table, route.target.keep);
   reading::read_list(table, "replay_fields", route.target.replay_fields, check_replay_field);
   reading::read_bytes(table, "store_body_max", route.target.store_body_max, {.min = 0, .max = reading::one_gib});
   reading::read_choice(table, "on_store_down", route.target.on_store_down, store_down_choices);
+  reading::read_flag(table, "buffer", route.target.buffer);
   reading::read_choice(table, "mode", route.mode, mode_choices);
   route.plain_path = policy::plainest(route.path);
   check_route(table, route);

@@ -1,6 +1,8 @@
 // Rules between the keys of one route: what is an error, and what deserves a warning.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -40,17 +42,20 @@ void check_key(reading::TableReader& table, const policy::Route& route) {
                  "key_from needs a header, cookie, query or json part without `?`: otherwise requests that have none "
                  "of it would all share one key");
   }
-  const bool asks_for_key = route.probe && route.probe->has(policy::PartKind::key);
-  if (asks_for_key && parts.size() > 1) {
-    table.reject("probe", table.at("probe"),
-                 "{key} in a probe needs a key_from of one part: of several, only a hash is kept");
-  }
+  const auto check_target = [&](std::string_view name, const std::optional<policy::Expression>& target) {
+    if (!target || !target->has(policy::PartKind::key) || parts.size() <= 1) return;
+    table.reject(name, table.at(name),
+                 fmt::format("{{key}} in a {} needs a key_from of one part: of several, only a hash is kept", name));
+  };
+  check_target("probe", route.probe);
+  check_target("revalidate", route.revalidate);
 }
 
 void check_scope(reading::TableReader& table, const policy::Route& route) {
   if (!table.good("scope") || route.key == KeyMode::off) return;
   const policy::Expression& scope = route.scope;
-  const bool authentic = scope.has(policy::PartKind::header) || scope.has(policy::PartKind::cookie);
+  const bool authentic = scope.has(policy::PartKind::header) || scope.has(policy::PartKind::cookie) ||
+                         scope.has(policy::PartKind::client_cert);
   if (authentic) return;
   if (scope.has(policy::PartKind::query) || scope.has(policy::PartKind::json)) {
     table.warn("scope",

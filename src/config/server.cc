@@ -1,4 +1,5 @@
 // [server], [admin], [log] and [reply].
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <expected>
@@ -8,8 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "config/config.h"
+#include "config/match.h"
 #include "config/sections.h"
+#include "core/ascii.h"
 #include "policy/fields.h"
 #include "policy/forward.h"
 #include "policy/host.h"
@@ -72,6 +77,16 @@ void read_hosts(reading::TableReader& table, std::vector<policy::HostPattern>& i
   });
 }
 
+reading::Parsed<void> check_method(const std::string& method) {
+  if (!policy::is_field_name(method)) return reading::fault(fmt::format("\"{}\" is not the name of a method", method));
+  const auto same_but_case = [&](std::string_view one) { return core::equal_ignoring_case(one, method); };
+  if (same_but_case("CONNECT") || same_but_case("TRACE")) return reading::fault("CONNECT and TRACE never pass");
+  if (std::ranges::any_of(usual_methods, same_but_case)) {
+    return reading::fault(fmt::format("{} passes in capital letters, and in no others; leave it out", method));
+  }
+  return {};
+}
+
 }  // namespace
 
 void read_server(reading::Reading& reading, const reading::Node* node, ServerConfig& server) {
@@ -84,6 +99,7 @@ void read_server(reading::Reading& reading, const reading::Node* node, ServerCon
   reading::read_text(table, "providers", server.providers);
   reading::read_choice(table, "forwarded", server.forwarded, forwarded_choices);
   reading::read_choice(table, "overrides", server.overrides, overrides_choices);
+  reading::read_list(table, "methods", server.methods, check_method);
   reading::read_text(table, "user", server.user);
   if (const reading::Node* const tls = table.find("tls")) {
     reading::TableReader files(reading, tls, "server.tls");

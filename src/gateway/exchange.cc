@@ -34,6 +34,7 @@
 #include "gateway/quotas.h"
 #include "gateway/record.h"
 #include "gateway/replay_cache.h"
+#include "gateway/revalidate.h"
 #include "gateway/services.h"
 #include "gateway/store_watch.h"
 #include "gateway/tell.h"
@@ -136,6 +137,9 @@ Taken take(const Incoming* incoming) {
   if (std::holds_alternative<config::MisspelledMethod>(matched)) {
     return here(told_plainly(Ending::malformed, 400, config::misspelled_detail));
   }
+  if (std::holds_alternative<config::UnknownMethod>(matched)) {
+    return here(told_plainly(Ending::malformed, 501, config::unknown_method_detail));
+  }
   return here(told_refusal(Problem::of(ProblemType::no_route), no_wait, incoming->config().reply));
 }
 
@@ -152,6 +156,9 @@ Task<Told> guard(const Incoming* incoming, const policy::Route* route) {
   std::string body;
   Way way = co_await look_at_request(incoming, route, &body);
   Told told = co_await go(incoming, &way);
+  if (told.ending == Ending::replayed && route->revalidate) {
+    told = co_await revalidated(incoming, &std::get<Job>(way), &*route->revalidate, std::move(told));
+  }
   label(told, way);
   co_return told;
 }

@@ -7,7 +7,11 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "config/config.h"
+#include "config/match.h"
 #include "gateway/body.h"
 #include "gateway/incoming.h"
 #include "gateway/job.h"
@@ -31,9 +35,6 @@ namespace {
 using telemetry::Ending;
 
 constexpr Millis no_wait{0};
-
-// Everything passes that HTTP knows, but for CONNECT and TRACE.
-constexpr const char* passes = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 // A key that is certainly not there: no need to hold the body back for it.
 bool surely_keyless(const policy::Route& route, const policy::RequestView& request) {
@@ -104,7 +105,10 @@ std::optional<Told> answer_here(const Incoming& incoming) {
       break;
   }
   Told told{.ending = Ending::passed};
-  told.reply = OwnReply{.response = {.status = 200, .fields = {{.name = "Allow", .value = passes}}, .body = {}}};
+  std::string passes = fmt::format("{}", fmt::join(config::usual_methods, ", "));
+  for (const std::string& method : server.methods) passes += ", " + method;
+  told.reply =
+      OwnReply{.response = {.status = 200, .fields = {{.name = "Allow", .value = std::move(passes)}}, .body = {}}};
   return told;
 }
 

@@ -105,10 +105,18 @@ Task<Told> pass(const Incoming* incoming, const policy::Target* target) {
   const bool upgrade =
       client.head().version() >= 11 && client.body_read() && policy::asks_for_websocket(incoming->request);
   if (upgrade) relay.accept_websocket(config.limits.tunnel_timeout);
-  const Onward onward{.body = frame_to_come(client), .upgrade = upgrade};
+  Onward onward{.body = frame_to_come(client), .upgrade = upgrade};
+  std::string body;
+  if (target->buffer && !client.body_read()) {
+    // A slow client keeps only us waiting: the upstream is called when all of the body is here.
+    http::Try<std::string> read = co_await read_body(*incoming);
+    if (!read) co_return told_bad_body(*incoming, read.error());
+    body = *std::move(read);
+    onward.body = {.framing = http::Framing::length, .length = body.size()};
+  }
   std::string head = upstream_head(upstream, incoming->request, hop_of(*incoming), onward);
   const Relay::Again again = is_safe(incoming->request.method) ? Relay::Again::repeatable : Relay::Again::never;
-  const RelayEnd end = co_await relay.run(std::move(head), again);
+  const RelayEnd end = co_await relay.run(std::move(head), body, again);
   co_return told_of(*incoming, *target, end);
 }
 

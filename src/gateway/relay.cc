@@ -120,12 +120,12 @@ RelayEnd end_of(http::Failure of_upload) {
 Relay::Relay(http::Transaction& client, http::Upstream& upstream, Millis timeout, WriteAnswer write_answer)
     : client_(client), upstream_(upstream), timeout_(timeout), write_answer_(std::move(write_answer)) {}
 
-Task<RelayEnd> Relay::run(std::string head, Again again) {
+Task<RelayEnd> Relay::run(std::string head, std::string_view body, Again again) {
   for (;;) {
     call_ = std::make_unique<http::Call>(upstream_, timeout_);
     if (client_.is_head()) call_->expect_no_body();
     if (silence_) call_->accept_switch();
-    const http::CallEnd sent = co_await call_->send(head, std::string_view());
+    const http::CallEnd sent = co_await call_->send(head, body);
     if (sent != http::CallEnd::answered) co_return end_of(sent);
     if (!client_.body_read()) co_return co_await exchange_both_ways();
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "http/call.h"
 #include "http/head.h"
@@ -39,10 +40,12 @@ class Relay {
   // The request asks for a WebSocket: if the upstream agrees, bytes go both ways until nothing moves for `silence`.
   void accept_websocket(Millis silence) { silence_ = silence; }
 
-  // `head` is the whole head of the request to the upstream, framed as the client's is. A `repeatable` request is sent
-  // again when a pooled connection turns out to have been closed (RFC 9110 §9.2.2).
+  // `head` is the whole head of the request to the upstream. `body` is all of the body if the client's has been read;
+  // otherwise it is empty, the head is framed as the client's is, and the body is streamed. `body` must stay valid
+  // until the task has ended. A `repeatable` request is sent again when a pooled connection turns out to have been
+  // closed (RFC 9110 §9.2.2).
   enum class Again : std::uint8_t { never, repeatable };
-  Task<RelayEnd> run(std::string head, Again again);
+  Task<RelayEnd> run(std::string head, std::string_view body, Again again);
 
  private:
   Task<RelayEnd> carry_answer();

@@ -28,6 +28,7 @@ struct Route {
   BodyForm fingerprint = BodyForm::json;
   IgnoreList ignore;
   std::optional<Expression> probe;
+  std::optional<Expression> revalidate;  // the target to ask before a replay; null if none is asked
   Mode mode = Mode::enforce;
 };
 

@@ -20,6 +20,7 @@ struct Target {
   std::vector<std::string> replay_fields;
   std::uint64_t store_body_max = 0;  // the limit of the file unless the route has its own
   OnStoreDown on_store_down = OnStoreDown::refuse;
+  bool buffer = false;  // a body that passes through is read before the upstream is called
 };
 
 }  // namespace semel::policy

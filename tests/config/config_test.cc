@@ -132,6 +132,9 @@ TEST(ConfigWarnings, NameWhatIsUnwise) {
         "f:10:10: warning: verify = false: any server at this address is trusted, and can read and alter everything"}},
       {"[server]\ntls = { cert = 'c', key = 'k', client_cert = 'optional' }",
        {"f:9:46: warning: client_cert has no effect without client_ca"}},
+      {"[server]\ntls = { cert = 'c', key = 'k', client_ca = 'a' }\n[[route]]\npath = '/w'\nupstream = 'app'\n"
+       "scope = '{client_cert:subject}'",
+       {}},
       {"[store]\nstate_folder = '/var/lib/semel'",
        {"f:9:16: warning: state_folder has no effect: it is for a PostgreSQL store"}},
       {"[store]\nread_unencrypted = true",

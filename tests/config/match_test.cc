@@ -249,7 +249,7 @@ TEST(Match, SaysWhatWasOverlooked) {
             "Some servers would take this path for that of a webhook: they ignore an ending such as .json.");
 }
 
-// `post` is refused where POST is guarded: some servers would run it as POST. Other methods are nobody's business.
+// `post` is refused where POST is guarded: some servers would run it as POST. Elsewhere it is no method at all.
 TEST(Match, RefusesGuardedMethodsInOtherLetters) {
   const Config rules = test::config(std::string(head) + R"(
 [[route]]
@@ -263,8 +263,32 @@ key = "off"
   EXPECT_TRUE(std::holds_alternative<MisspelledMethod>(match(rules, "post", "/v1/a")));
   EXPECT_TRUE(std::holds_alternative<MisspelledMethod>(match(rules, "PoST", "/v1/a")));
   EXPECT_TRUE(std::holds_alternative<Guarded>(match(rules, "POST", "/v1/a")));
-  EXPECT_TRUE(std::holds_alternative<Unguarded>(match(rules, "get", "/v1/a")));
-  EXPECT_TRUE(std::holds_alternative<Unguarded>(match(rules, "post", "/other")));
+  EXPECT_TRUE(std::holds_alternative<UnknownMethod>(match(rules, "get", "/v1/a")));
+  EXPECT_TRUE(std::holds_alternative<UnknownMethod>(match(rules, "post", "/other")));
+}
+
+// What passes is known by name, and written as its name is.
+TEST(Match, PassesOnlyMethodsThatAreKnown) {
+  const std::string text = R"([store]
+url = "memory:"
+[upstream.app]
+url = "http://127.0.0.1:1"
+[[route]]
+path = "/*"
+upstream = "app"
+methods = ["POST", "DELETE"]
+)";
+  const Config rules = test::config(text);
+  for (const std::string_view method : {"GET", "HEAD", "PUT", "PATCH", "OPTIONS"}) {
+    EXPECT_TRUE(std::holds_alternative<Unguarded>(match(rules, method, "/a"))) << method;
+  }
+  for (const std::string_view method : {"PURGE", "PROPFIND", "M-SEARCH", "get", "GETX", ""}) {
+    EXPECT_TRUE(std::holds_alternative<UnknownMethod>(match(rules, method, "/a"))) << method;
+  }
+  const Config more = test::config("[server]\nmethods = [\"PROPFIND\"]\n" + text);
+  EXPECT_TRUE(std::holds_alternative<Unguarded>(match(more, "PROPFIND", "/a")));
+  EXPECT_TRUE(std::holds_alternative<UnknownMethod>(match(more, "propfind", "/a")));
+  EXPECT_TRUE(std::holds_alternative<Guarded>(match(more, "DELETE", "/a")));
 }
 
 }  // namespace

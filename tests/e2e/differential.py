@@ -12,6 +12,7 @@ Needs node in PATH; without it the test is skipped (exit code 77).
 """
 import argparse
 import collections
+import json
 import random
 import re
 import shutil
@@ -71,7 +72,9 @@ class Trial:
 
     def __init__(self, binary):
         self.origin = raw_origin.RawOrigin()
-        self.semel = gateway.Gateway(binary, harness.CONFIG + harness.ROUTE, upstream="%s:%d" % self.origin.address)
+        methods = json.dumps(payloads.METHODS).replace("$", "$$")  # the configuration is a template
+        config = harness.CONFIG.replace("[server]\n", f"[server]\nmethods = {methods}\n")
+        self.semel = gateway.Gateway(binary, config + harness.ROUTE, upstream="%s:%d" % self.origin.address)
         self.node = raw_origin.Node()
         self.semel.start()
 

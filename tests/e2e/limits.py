@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -191,6 +192,67 @@ class Streams(harness.Case):
             self.assertEqual((reply.status, reply.get("Connection")), (400, "close"))
             self.assert_gone(arrival)
             self.assertEqual(semel.metrics()[1]['semel_requests_total{route="/v1/*",outcome="malformed"}'], 1)
+
+
+class Buffered(harness.Case):
+    """`buffer = true`: a body that passes through is here before the upstream is called."""
+
+    SENDERS = 30
+    HEAD = b"PUT /v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\na"
+
+    def senders(self, semel):
+        clients = [semel.connect() for _ in range(self.SENDERS)]
+        for client in clients:
+            self.addCleanup(client.close)
+            client.send(self.HEAD)
+        return clients
+
+    def test_slow_senders_hold_no_connection_of_the_upstream(self):
+        """Streamed bodies hold one each; buffered ones none until they are whole, and another client is served."""
+        with self.gateway() as semel:
+            self.senders(semel)
+            self.assertTrue(wire.eventually(lambda: self.stage.count() == self.SENDERS))
+        before = self.stage.count()
+        with self.gateway(CONFIG + ROUTE + "buffer = true\n") as semel:
+            clients = self.senders(semel)
+            other = threading.Thread(target=lambda: self.stage.next().answer(200, (), b"served"))
+            while True:
+                try:
+                    self.stage.next(seconds=0.1).close()  # those of the gateway before
+                except wire.Silent:
+                    break
+            other.start()
+            self.assertEqual(semel.ask("PUT", "/v1/x", body=b"quick").body, b"served")
+            other.join()
+            self.assertEqual(self.stage.count(), before + 1, "only the quick one has been sent on")
+            for client in clients:
+                client.send(b"bcdef")
+                arrival = self.stage.next()
+                arrival.read_body()
+                self.assertEqual((arrival.message.body, arrival.message.get("Content-Length")), (b"abcdef", "6"))
+                arrival.answer(200, (), b"late")
+                self.assertEqual(client.reply("PUT").body, b"late")
+
+    def test_its_limits_are_those_of_guarded_bodies(self):
+        """Too much is 413, too late 408, broken chunks 400: the upstream hears of none. Its answers are still streamed."""
+        limit = '[limits]\nbody_bytes = "1KiB"\nbody_timeout = "1s"\n'
+        with self.gateway(CONFIG + limit + ROUTE + "buffer = true\n") as semel:
+            self.assert_problem(semel.ask("PUT", "/v1/x", body=b"x" * 1025), 413, "body-too-large")
+            with semel.connect() as client:
+                client.send(self.HEAD)
+                self.assertEqual(client.reply("PUT").status, 408)
+            with semel.connect() as client:
+                client.send(b"PUT /v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nzz\r\n")
+                self.assertEqual(client.reply("PUT").status, 400)
+            self.assertEqual(self.stage.count(), 0)
+            with semel.connect() as client:
+                client.send(b"PUT /v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n")
+                arrival = self.stage.next()
+                arrival.read_body()
+                self.assertEqual((arrival.message.body, arrival.message.get("Transfer-Encoding")), (b"ab", None))
+                arrival.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+                self.assertIn(b"one", client.sock.recv(4096))
+                arrival.close()
 
 
 class Logs(harness.Case):

@@ -33,6 +33,8 @@ def with_fields(lines, body=b"ab", start=b"POST /v1/x HTTP/1.1"):
     return head(start) + lines + b"\r\n" + body
 
 
+METHODS = ["M-SEARCH", "PROPFIND", "FOO", "!#$%&'*+-.^`|~", "P" * 60]  # that the gateway is told of
+
 LENGTH = b"Content-Length: 2\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
 CHUNKS = b"2\r\nab\r\n0\r\n\r\n"
@@ -162,6 +164,8 @@ def starts():
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "GET", "M-SEARCH", "PROPFIND"):
         yield with_start(method.encode() + b" /v1/x HTTP/1.1", TAKEN, method=method)
     yield with_start(b"post /v1/x HTTP/1.1", ANSWERED)  # 400: guarded, but for its letters
+    for method in (b"get", b"FOOT", b"BREW", b"P" * 61):
+        yield with_start(method + b" /v1/x HTTP/1.1", ANSWERED)  # 501
     for method in ("FOO", "!#$%&'*+-.^`|~", "P" * 60):
         yield with_start(method.encode() + b" /v1/x HTTP/1.1", TAKEN, method=method, known=False)
 

@@ -34,7 +34,7 @@ TEST(Spelling, KnowsThePlainestFormOfAPath) {
         "/wh;v=1/stripe",     "/x/../wh/stripe", "/wh/./stripe",       "/wh%2fstripe",    "/wh\\stripe",
         "/wh/strip%2565",     "/%77h/%73tripe",  "/wh/stripe.",        "/wh/stripe%20",   "/wh/stripe%0A",
         "/wh%09/stripe...",   "/wh/stripe.;x",   "/wh/%25252573tripe", "/wh%c0%afstripe", "/wh/strip%C1%A5",
-        "/wh/strip%e0%81%a5", "/wh/%u0073tripe", "/wh/%c5%bftripe",    "/wh/str%00ipe",   "/wh/%2%373tripe"}) {
+        "/wh/strip%e0%81%a5", "/wh/%u0073tripe", "/wh/%c5%bftripe",    "/wh/str%00ipe",   "/wh/%7%33tripe"}) {
     EXPECT_EQ(plainest(path), "/wh/stripe") << path;
   }
   EXPECT_EQ(plainest("/"), "/");
