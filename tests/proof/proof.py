@@ -82,7 +82,8 @@ class Context:
             shutil.rmtree(room, ignore_errors=True)
 
     def oracle(self, high=False, **options):
-        """An oracle of its own folder. `high`: as many requests as this machine makes."""
+        """An oracle of its own folder, with all kinds of routes. `high`: as many requests as this machine makes."""
+        options = {"routes": oracle.ALL_ROUTES, **options}
         if high:
             options = {"clients": HIGH_CLIENTS, "delays_ms": NO_DELAYS_MS, **options}
         return oracle.Oracle(self.binary, self.room(), f"{self.name}-{self.seed}", **options)

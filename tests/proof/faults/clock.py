@@ -8,6 +8,7 @@ Keys that live for a second are as exact (expiry.py): while the clock jumps unde
 PostgreSQL whose clocks are two hours apart.
 """
 import importlib
+import re
 import time
 
 import oracle
@@ -21,8 +22,7 @@ TEN_YEARS = 315_360_000
 # A start of an embedded store with a clock that is further ahead than a key lives expires it, and rightly: so keys live for a
 # year here, and every second jump, after which the gateway is started anew, is not that far ahead.
 OFFSETS = (TEN_YEARS, 3600, -3600, -86400, 86400, -TEN_YEARS, TEN_YEARS, 0)
-CONFIG = oracle.CONFIG.replace('path = "/hold/*"', 'path = "/hold/*"\nttl = "365d"').replace(
-    'path = "/wait/*"', 'path = "/wait/*"\nttl = "365d"')
+CONFIG = re.sub(r'(path = "/(?:hold|wait|retry|probe)/\*")', r'\1\nttl = "365d"', oracle.CONFIG)
 
 
 def give_clocks(context, stage, *offsets):

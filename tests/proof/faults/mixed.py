@@ -238,7 +238,7 @@ def run(context, **sizes):
             urls = [bouncer.url_of(name) for name in ("one", "two")]
             subprocess.run([context.binary, "migrate", "--url", urls[0], "--url", urls[1]], check=True, capture_output=True)
             with context.oracle(clients=10, nodes=2, store=urls[0], second=urls[1], hooks="%s:%d" % handler.address,
-                                config=CONFIG, routes=oracle.ALL_ROUTES) as stage:
+                                config=CONFIG) as stage:
                 return run_stage(context, stage, server, bouncer, log, sizes)
         finally:
             handler.close()
