@@ -11,6 +11,7 @@ import harness
 import programs
 import wire
 from harness import CONFIG, ROUTE, keyed
+from memory import open_many
 
 
 class Operating(harness.Case):
@@ -119,6 +120,30 @@ class Operating(harness.Case):
             kept = self.connect_until_refused(semel, 3)
             kept.pop().close()
             self.assertTrue(wire.eventually(lambda: semel.ask("GET", "/v1/x").status == 200))
+
+    def test_operators_have_256_connections(self):
+        """The next one is told so and closed, and clients do not notice."""
+        open_many(self, 300)
+        with self.gateway() as semel:
+            self.answer_all()
+            host, port = semel.admin
+            kept = [wire.Wire((host, port)) for _ in range(256)]
+            for connection in kept:
+                self.addCleanup(connection.close)
+                self.assertEqual(connection.ask("GET", "/healthz").status, 200)
+            with wire.Wire((host, port)) as refused:
+                self.assertEqual(refused.reply().status, 503)
+                self.assertEqual(refused.wait_closed(), b"")
+            self.assertEqual(semel.ask("GET", "/v1/x").status, 200)
+
+    def test_readiness_asks_every_upstream_without_a_token(self):
+        """/readyz is for load balancers: no token, and a connection to each upstream."""
+        config = CONFIG.replace("[admin]\n", '[admin]\ntoken = "let-me-in"\n')
+        with self.gateway(config + ROUTE) as semel:
+            self.assertEqual(wire.ask(semel.admin, "GET", "/metrics").status, 401)
+            self.assertEqual(wire.ask(semel.admin, "GET", "/readyz").status, 200)
+            self.stage.close()
+            self.assertTrue(wire.eventually(lambda: wire.ask(semel.admin, "GET", "/readyz").status == 503))
 
     def test_clients_that_dawdle_are_shown_out(self):
         """A head that does not come, a connection that stays idle: closed when their time is up; half a message is 408."""

@@ -5,6 +5,7 @@ A build for development is not: then RELEASED is looked at, if it is there.
 """
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -41,6 +42,14 @@ class Hardening(unittest.TestCase):
         """Calls whose bounds are known go to the checking forms (_FORTIFY_SOURCE)."""
         checked = set(re.findall(r"\b(__\w+_chk)\b", readelf("--dyn-syms"))) - {"__stack_chk_fail"}
         self.assertTrue(checked, "no call to a checking form")
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not here")
+    def test_the_unit_is_rated_as_the_docs_say(self):
+        """`systemd-analyze security` of conf/semel.service; another version of systemd may count differently."""
+        unit = pathlib.Path(__file__).resolve().parents[2] / "conf" / "semel.service"
+        told = subprocess.run(["systemd-analyze", "security", "--offline=true", str(unit)], capture_output=True, text=True,
+                              check=False).stdout
+        self.assertLessEqual(float(re.search(r"exposure level for semel.service: ([0-9.]+)", told)[1]), 1.7, told)
 
     def test_no_test_can_end_it(self):
         """Failpoints (src/runtime/failpoint.h) are in builds for tests only: here not even their name is left."""
