@@ -103,6 +103,8 @@ Attempted<void> Connection::fill() {
   const auto room = asio::buffer(buffer_.data() + to_, buffer_.size() - to_);
   const auto [error, size] = co_await socket_.async_read_some(room, quietly);
   if (error) co_return failed(reason(error));
+  // Closed by us while the bytes were on their way to here: whoever sent them could not be answered any more.
+  if (!socket_.is_open()) co_return failed(reason(asio::error::bad_descriptor));
   to_ += size;
   co_return Try<void>();
 }
