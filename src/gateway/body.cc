@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <string>
-#include <utility>
 
 #include "gateway/incoming.h"
 #include "gateway/told.h"

@@ -16,6 +16,7 @@
 #include "gateway/incoming.h"
 #include "gateway/job.h"
 #include "gateway/told.h"
+#include "http/failure.h"
 #include "policy/expression.h"
 #include "policy/forward.h"
 #include "policy/host.h"
