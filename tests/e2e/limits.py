@@ -255,6 +255,25 @@ class Buffered(harness.Case):
                 arrival.close()
 
 
+class Upstreams(harness.Case):
+    def test_so_many_connections_are_kept(self):
+        """Of two that were open at once, one is kept for the next request and the other is closed."""
+        config = CONFIG.replace("threads = 2", "threads = 1") + "connections = 1\n" + ROUTE
+        with self.gateway(config) as semel, semel.connect() as one, semel.connect() as other:
+            serials = []
+            for _ in range(2):
+                for client in (one, other):
+                    client.request("GET", "/v1/x")
+                arrivals = [self.stage.next(), self.stage.next()]
+                serials.append({arrival.serial for arrival in arrivals})
+                for arrival in arrivals:
+                    arrival.answer(200)
+                for client in (one, other):
+                    self.assertEqual(client.reply("GET").status, 200)
+            self.assertEqual([len(each) for each in serials], [2, 2])
+            self.assertEqual(len(serials[0] & serials[1]), 1)
+
+
 class Logs(harness.Case):
     def lines(self, level):
         config = CONFIG + f'\n[log]\nlevel = "{level}"\n' + ROUTE

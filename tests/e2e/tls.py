@@ -167,6 +167,36 @@ class Listener(Case):
             self.assertTrue(wire.eventually(lambda: "not reloaded: server.tls: " in semel.stderr()))
             self.assertEqual(serial(), after)
 
+    def resumed(self, semel, context, session):
+        """Whether the gateway takes up this session again, and the session that it leaves."""
+        with wire.Wire(semel.address) as plain:
+            sock = context.wrap_socket(plain.sock, server_hostname="localhost", session=session)
+            sock.sendall(b"GET /v1/x HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertTrue(sock.recv(4096).startswith(b"HTTP/1.1 200"))  # tickets of TLS 1.3 come with it
+            reused, session = sock.session_reused, sock.session
+            sock.close()
+            return reused, session
+
+    def test_sessions_are_resumed_by_tickets_only(self):
+        """There is no cache for those without a ticket, and the keys of tickets go when certificates are read again."""
+        for _ in range(3):
+            self.answer_all()
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            with self.secure() as semel:
+                context = trusting(self.authority)
+                context.maximum_version = context.minimum_version = version
+                _, session = self.resumed(semel, context, None)
+                self.assertTrue(self.resumed(semel, context, session)[0], version)
+                semel.signal(signal.SIGHUP)
+                self.assertTrue(wire.eventually(lambda: "semel: reloaded" in semel.stderr()))
+                self.assertTrue(wire.eventually(lambda: not self.resumed(semel, context, session)[0]), version)
+        with self.secure() as semel:
+            context = trusting(self.authority)
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            context.options |= ssl.OP_NO_TICKET
+            _, session = self.resumed(semel, context, None)
+            self.assertFalse(self.resumed(semel, context, session)[0])
+
     def test_a_file_that_is_missing_stops_the_start(self):
         """The message names the option and the file; `semel check` says the same."""
         semel = self.secure(cert="/no/such.pem").spawn()

@@ -1,6 +1,8 @@
 // How much a scope may use: what counts, for how long, and who is told to wait.
 #include "gateway/quotas.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include <gtest/gtest.h>
@@ -50,6 +52,25 @@ TEST_F(QuotasTest, ForgetsKeysWhenTheyExpire) {
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->retry_after, Millis{1'000});
   EXPECT_FALSE(admit(alice, start + ttl + Millis{1'000}));
+}
+
+// Memory is bounded: beyond so many scopes a new one is not counted, until others have expired. Those that are counted
+// stay so.
+TEST_F(QuotasTest, CountsABoundedNumberOfScopes) {
+  limits_.keys_per_scope = 1;
+  const auto numbered = [](std::uint32_t number) {
+    ScopeDigest scope{};
+    for (std::size_t i = 0; i < 4; ++i) scope.at(i) = static_cast<std::uint8_t>(number >> (8 * i));
+    return scope;
+  };
+  constexpr std::uint32_t counted = 262'144;
+  for (std::uint32_t i = 0; i < counted; ++i) ASSERT_FALSE(admit(numbered(i), start));
+  EXPECT_TRUE(admit(numbered(0), start));
+  EXPECT_TRUE(admit(numbered(counted - 1), start));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(admit(numbered(counted + 1), start));
+  const Time later = start + 2 * ttl;
+  EXPECT_FALSE(admit(numbered(counted + 1), later));
+  EXPECT_TRUE(admit(numbered(counted + 1), later));
 }
 
 // A key that was released is free, so it counts no more.
