@@ -74,7 +74,7 @@ def content(call):
 
 def check_effects(key, faults, forwarded):
     allowed = 1
-    if any(call.get("route") == "retry" for call in key.calls):
+    if len(key.effects) > 1 and any(call.get("route") == "retry" for call in key.calls):
         allowed += sum(any(cuts(one, call, forwarded) for one in faults or ()) for call in key.calls)
     if len(key.effects) > allowed:
         yield "I1", f"{len(key.effects)} effects"

@@ -150,6 +150,22 @@ class CheckerTest(unittest.TestCase):
         self.effects.append(effect("r3", nonce="n9", attempt=2))
         self.assertIn("I1", self.found())
 
+    def test_a_second_effect_where_it_may_be(self):
+        """A route that retries runs again what a fault cut, and nothing else."""
+        self.effects.append(effect("r9", key="k3", nonce="n9", body="b3", attempt=2))
+        self.assertEqual(self.found(), {"I1", "I5"})
+        for record in self.calls:
+            if record["key"] == "k3":
+                record["route"] = "retry"
+        self.assertEqual(self.found(), {"I5"})
+        self.effects.append(effect("r10", key="k3", nonce="n10", body="b3", attempt=3))
+        self.assertEqual(self.found(), {"I1", "I5"})
+
+    def test_an_unknown_outcome_that_may_be_retried(self):
+        """It is not the last word."""
+        self.of("r15")["retry"] = "same-key"
+        self.assertEqual(self.found(), {"I8"})
+
     def test_another_status(self):
         """A replay with the status of today."""
         self.of("r3")["status"] = 200

@@ -11,7 +11,7 @@ import oracle
 import proof
 
 FAULTS = ("F22",)
-QUICK = {"seconds": 10}
+QUICK = {"seconds": 7}
 RELEASE = {"seconds": 60, "episodes": 10}
 
 TTL_S = 1.0
