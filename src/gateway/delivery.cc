@@ -191,6 +191,16 @@ Way identify(const Incoming& incoming, const webhook::Webhook& webhook, const we
   return job;
 }
 
+// Signatures do not cover the method, and many servers answer OPTIONS and HEAD with a success on their own: the event
+// would count as handled although no handler has seen it.
+Told told_not_posted() {
+  Response reply = policy::plain_reply(405, "A delivery is a POST.");
+  reply.fields.push_back({.name = "Allow", .value = "POST"});
+  Told told{.ending = Ending::malformed};
+  told.reply = OwnReply{.response = std::move(reply)};
+  return told;
+}
+
 }  // namespace
 
 Task<Way> look_at_delivery(const Incoming* incoming, const webhook::Webhook* webhook, std::string* body) {
@@ -213,6 +223,7 @@ Task<Way> look_at_delivery(const Incoming* incoming, const webhook::Webhook* web
   if (auto* told = std::get_if<Told>(&verified)) co_return std::move(*told);
   const webhook::Authentic& authentic = std::get<webhook::Authentic>(verified);
   if (auto hello = shake_hands(*incoming, *webhook, request, Stage::after_signature)) co_return *std::move(hello);
+  if (request.method != "POST") co_return told_not_posted();
   auto confirmed = co_await confirm(incoming, webhook, authentic.scheme, request);
   if (confirmed) co_return *std::move(confirmed);
   co_return identify(*incoming, *webhook, authentic, request);

@@ -33,17 +33,24 @@ constexpr std::string_view host_field_name = "X-Forwarded-Host";
 // Written anew below, or not ours to pass on.
 constexpr NameSet rewritten("Host", "Expect", attempt_field, via_field, for_field);
 constexpr NameSet overriding("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-URL",
-                             "X-Original-Method", "X-Rewrite-URL", "X-Original-URI");
-constexpr NameSet of_the_way("Forwarded", "X-Real-IP");
+                             "X-Original-Method", "X-Rewrite-URL", "X-Original-URI", "X-HTTP-Path-Override",
+                             "X-Override-URL", "X-HTTP-DestinationURL", "X-Envoy-Original-Path");
+constexpr NameSet of_the_way("Forwarded", "X-Real-IP", "Client-IP", "True-Client-IP", "CF-Connecting-IP",
+                             "CF-Connecting-IPv6", "Fastly-Client-IP", "X-Client-IP", "X-Cluster-Client-IP",
+                             "X-Original-Forwarded-For", "X-ProxyUser-IP", "X-Azure-ClientIP", "X-Azure-SocketIP",
+                             "X-Envoy-External-Address", "X-AppEngine-User-IP");
 constexpr std::string_view of_the_way_prefix = "X-Forwarded";
 
 // Fields that decide what a request means or who sent it. What a proxy before us tells of a client has no fixed names:
 // these are the usual ones.
 constexpr NameSet meaningful("Host", "Content-Length", "Content-Type", "Authorization", "Cookie", "Idempotency-Key",
-                             "Signature", "Signature-Input", "True-Client-IP", "From", "Origin", "Referer");
-constexpr std::array<std::string_view, 17> prefixes_of_identity{
-    "X-Auth",  "X-User",  "X-Remote", "X-Client", "X-SSL",  "X-TLS", "X-Tenant", "X-Account", "X-Consumer",
-    "X-Amzn-", "X-Goog-", "X-MS-",    "CF-",      "Remote", "SSL-",  "Webhook-", "Svix-"};
+                             "Signature", "Signature-Input", "True-Client-IP", "From", "Origin", "Referer", "Client-IP",
+                             "Client-Cert", "Client-Cert-Chain");
+constexpr std::array<std::string_view, 26> prefixes_of_identity{
+    "X-Auth",    "X-User",      "X-Remote",   "X-Client", "X-SSL",     "X-TLS",      "X-Tenant",
+    "X-Account", "X-Consumer",  "X-Amzn-",    "X-Goog-",  "X-MS-",     "CF-",        "Remote",
+    "SSL-",      "Webhook-",    "Svix-",      "X-ARR-",   "X-Azure-",  "X-Cluster-", "X-Envoy-",
+    "X-JWT-",    "X-Pomerium-", "X-WebAuth-", "Fastly-",  "Tailscale-"};
 constexpr std::string_view signature_word = "signature";
 
 // The lines of a list field as one, followed by `last`.

@@ -84,6 +84,9 @@ bool has_body_hash(const policy::Expression& where, const policy::RequestView& r
   if (!written) return false;
   const std::optional<std::string>& text = *written;
   if (!text) return true;
+  // In an address it stands last, as it is added there: before it may be what a stranger had signed as part of a form.
+  const policy::Part& part = where.parts.front();
+  if (part.kind == policy::PartKind::query && !request.query.ends_with(part.text + "=" + *text)) return false;
   const auto claimed = core::from_hex(*text);
   const Digest digest = core::sha256(request.body);
   return claimed &&
