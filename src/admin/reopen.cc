@@ -16,12 +16,14 @@
 #include "admin/sources.h"
 #include "config/config.h"
 #include "config/match.h"
+#include "core/ascii.h"
 #include "core/json/writer.h"
 #include "policy/expression.h"
 #include "policy/identify.h"
 #include "policy/request_view.h"
 #include "webhook/authenticate.h"
 #include "webhook/event.h"
+#include "webhook/opened.h"
 #include "webhook/webhook.h"
 #include <semel/async.h>
 #include <semel/key.h>
@@ -40,6 +42,10 @@ std::optional<Key> key_at(const config::Config& config, policy::RequestView requ
   if (call == nullptr) return std::nullopt;
   const webhook::Webhook& webhook = *call->webhook;
   policy::set_target(request, path);
+  // An operator may send the JSON of an event without the form around it.
+  const bool form = core::equal_ignoring_case(policy::media_type_of(request), "multipart/form-data");
+  if (!form) request.json_part = request.body;
+  request = webhook::opened(webhook.rules, request);
   const webhook::EventPlace place{.space = webhook.space,
                                   .key_from = webhook.event_key ? &*webhook.event_key : nullptr,
                                   .ordered = webhook.ordered};

@@ -28,6 +28,7 @@
 #include "webhook/event_batch.h"
 #include "webhook/fetched_keys.h"
 #include "webhook/handshake.h"
+#include "webhook/opened.h"
 #include "webhook/provider.h"
 #include "webhook/signatures.h"
 #include "webhook/webhook.h"
@@ -216,6 +217,7 @@ Task<Way> look_at_delivery(const Incoming* incoming, const webhook::Webhook* web
   *body = *std::move(read);
   policy::RequestView request = incoming->request;
   request.body = *body;
+  request = webhook::opened(webhook->rules, request);
 
   using webhook::Stage;
   if (auto hello = shake_hands(*incoming, *webhook, request, Stage::before_signature)) co_return *std::move(hello);

@@ -104,7 +104,7 @@ Value hash_value(const Part& part, const RequestView& request) {
 }
 
 Value json_value(const Part& part, const RequestView& request) {
-  auto value = json_scalar(request.body, part.pointer);
+  auto value = json_scalar(json_of(request), part.pointer);
   if (value) return present(part, std::move(*value));
   switch (value.error()) {
     case JsonMiss::ambiguous:

@@ -21,7 +21,13 @@ struct RequestView {
   std::string_view ip;                   // of the peer, as text
   std::string_view client_subject = {};  // of the peer's certificate; empty if none was verified
   std::string_view signed_text = {};     // of a webhook's delivery: the bytes whose signature was verified
+  std::string_view json_part = {};       // of a webhook's delivery whose JSON is a part of a form; null: the body is
 };
+
+// Where {json:} looks.
+inline std::string_view json_of(const RequestView& request) {
+  return request.json_part.data() == nullptr ? request.body : request.json_part;
+}
 
 // Sets target, path and query.
 constexpr void set_target(RequestView& request, std::string_view target) {

@@ -22,6 +22,7 @@
 #include "reading/secret.h"
 #include "webhook/challenge.h"
 #include "webhook/json_items.h"
+#include "webhook/opened.h"
 #include "webhook/provider.h"
 #include "webhook/signatures.h"
 #include "webhook/signed_text.h"
@@ -186,7 +187,8 @@ Lock make_lock(const Provider& provider, std::span<const reading::Secret> secret
 }
 
 std::expected<Authentic, SignatureFault> authenticate(const Provider& provider, const Lock& lock,
-                                                      const policy::RequestView& request, Time now) {
+                                                      const policy::RequestView& unopened, Time now) {
+  const policy::RequestView request = opened(provider, unopened);
   SignatureFault furthest = SignatureFault::missing;
   for (std::size_t i = 0; i < provider.schemes.size(); ++i) {
     const SignatureScheme& scheme = provider.schemes[i];

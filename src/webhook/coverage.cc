@@ -140,9 +140,8 @@ bool vouches_for_sender_only(const Provider& provider, const SignatureScheme& sc
     return part.kind == PartKind::body || part.kind == PartKind::whole_form || part.kind == PartKind::form;
   };
   if (scheme.body_hash || std::ranges::any_of(scheme.signed_text.parts, of_content)) return false;
-  const auto covered = [&](const Part& part) { return part.kind != PartKind::literal && covers(scheme, part); };
   return std::ranges::none_of(ids_of(provider, scheme),
-                              [&](const policy::Expression& id) { return std::ranges::any_of(id.parts, covered); });
+                              [&](const policy::Expression& id) { return covers(scheme, id); });
 }
 
 std::vector<policy::Part> unsigned_id_parts(const Provider& provider, const SignatureScheme& scheme) {

@@ -22,6 +22,7 @@
 #include "policy/request_view.h"
 #include "webhook/authenticate.h"
 #include "webhook/coverage.h"
+#include "webhook/opened.h"
 #include "webhook/provider.h"
 #include <semel/fingerprint.h>
 #include <semel/key.h>
@@ -56,7 +57,7 @@ bool names_body(const SignatureScheme& scheme, const Named& named) {
 
 Fingerprint fingerprint_of(const Provider& provider, bool id_is_enough, const policy::RequestView& request) {
   if (id_is_enough) return {.digest = core::sha256("semel event with a signed id v1")};
-  const Request asked{.method = {}, .target = {}, .body = request.body};
+  const Request asked{.method = {}, .target = {}, .body = json_of(request)};
   const bool all_of_it = provider.event.ignore.empty();
   return fingerprint(asked, all_of_it ? BodyForm::raw : BodyForm::json, provider.event.ignore);
 }
@@ -129,7 +130,7 @@ policy::Identified identify_event(const Provider& provider, const EventPlace& pl
                                   const policy::RequestView& unproven) {
   if (!provider.event.deduplicate && place.key_from == nullptr) return policy::Keyless{};
   const SignatureScheme& scheme = provider.schemes[proof.scheme];
-  policy::RequestView request = unproven;
+  policy::RequestView request = opened(provider, unproven);
   request.signed_text = proof.signed_text;
   auto named = id_of(provider, scheme, place.key_from, request);
   if (!named) {
@@ -148,7 +149,8 @@ policy::Identified identify_event(const Provider& provider, const EventPlace& pl
                           .order = std::move(order)};
 }
 
-EventLabels describe_event(const Provider& provider, const policy::RequestView& request) {
+EventLabels describe_event(const Provider& provider, const policy::RequestView& unopened) {
+  const policy::RequestView request = opened(provider, unopened);
   return {.type = label(provider.event.type, request), .object = label(provider.event.object, request)};
 }
 

@@ -19,6 +19,7 @@
 #include "reading/secret.h"
 #include "webhook/authenticate.h"
 #include "webhook/challenge.h"
+#include "webhook/opened.h"
 #include "webhook/provider.h"
 #include <semel/response.h>
 
@@ -140,8 +141,9 @@ HandshakeAnswer answer(const Handshake& handshake, const Lock& lock, const readi
 }  // namespace
 
 std::optional<HandshakeAnswer> answer_handshake(const Provider& provider, const Lock& lock,
-                                                const reading::Secret& verify_token, const policy::RequestView& request,
-                                                Stage stage) {
+                                                const reading::Secret& verify_token,
+                                                const policy::RequestView& unopened, Stage stage) {
+  const policy::RequestView request = opened(provider, unopened);
   for (const Handshake& handshake : provider.handshakes) {
     if (is_meant(handshake, request, stage)) return answer(handshake, lock, verify_token, request);
   }

@@ -54,6 +54,7 @@ void read_file(reading::Reading& reading, const reading::Node& root, Provider& p
   provider.title = provider.name;
   reading::read_text(top, "title", provider.title);
   reading::read_text(top, "about", provider.about);
+  reading::read_text(top, "json_part", provider.json_part);
   reading::read_duration(top, "horizon", provider.horizon, {.min = Millis{0}, .max = 365 * reading::one_day});
   provider.ttl = 7 * reading::one_day;
   reading::read_duration(top, "ttl", provider.ttl, {.min = reading::one_second, .max = 3650 * reading::one_day});
@@ -71,6 +72,10 @@ void read_file(reading::Reading& reading, const reading::Node& root, Provider& p
   read_event(reading, event, provider);
   read_tables(reading, top.find("handshake"), "handshake",
               [&](const reading::Node& node) { read_handshake(reading, node, provider); });
+  if (!provider.json_part.empty() && provider.event.items) {
+    top.reject("json_part", top.at("json_part"),
+               "json_part and items do not go together: a part of a form is one event");
+  }
   top.finish();
   if (!reading.report.has_errors()) check_claims(reading, signatures->children, event, provider);
 }

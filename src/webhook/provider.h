@@ -135,7 +135,8 @@ struct Handshake {
 struct Provider {
   std::string name;
   std::string title;
-  std::string about;  // what is not verified about the rest, for people
+  std::string about;      // what is not verified about the rest, for people
+  std::string json_part;  // the part of a form (multipart/form-data) that holds the JSON; empty: the body does
   std::vector<SignatureScheme> schemes;
   EventRules event;
   Millis horizon{0};  // how long it repeats an event by itself; zero if it does not, or if that is not documented

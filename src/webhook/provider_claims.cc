@@ -74,6 +74,19 @@ void check_hashed_ids(reading::Reading& reading, const reading::Node& node, cons
   }
 }
 
+// The boundary of a form is made up anew for every attempt.
+void check_hashed_body(reading::Reading& reading, const reading::Node& node, const Provider& provider,
+                       const SignatureScheme& scheme) {
+  const auto hashes_body = [](const policy::Expression& id) {
+    return std::ranges::any_of(id.parts, [](const policy::Part& part) {
+      return part.kind == policy::PartKind::sha256 && part.text == "body";
+    });
+  };
+  if (provider.json_part.empty() || std::ranges::none_of(ids_of(provider, scheme), hashes_body)) return;
+  reading.report.error(node.at,
+                       "{sha256:body} names the event, but a form (json_part) is written anew for each attempt");
+}
+
 }  // namespace
 
 void check_claims(reading::Reading& reading, const std::vector<reading::Node>& signatures, const reading::Node* event,
@@ -82,6 +95,7 @@ void check_claims(reading::Reading& reading, const std::vector<reading::Node>& s
     check_signs_id(reading, signatures[i], provider, provider.schemes[i]);
     check_order(reading, event, provider, provider.schemes[i]);
     check_hashed_ids(reading, signatures[i], provider, provider.schemes[i]);
+    check_hashed_body(reading, signatures[i], provider, provider.schemes[i]);
   }
 }
 

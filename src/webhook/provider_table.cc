@@ -88,11 +88,11 @@ std::string fresh_text(const Provider& provider) {
   });
 }
 
-std::string listed(const std::vector<policy::Part>& parts) {
+std::string listed(const std::vector<policy::Part>& parts, std::string_view between) {
   std::vector<std::string> texts;
   texts.reserve(parts.size());
   for (const policy::Part& part : parts) texts.push_back(policy::part_text(part));
-  return fmt::format("{}", fmt::join(texts, " or "));
+  return fmt::format("{}", fmt::join(texts, between));
 }
 
 // Whether everything that a handler reads in the body is signed.
@@ -102,18 +102,36 @@ bool covers_content(const SignatureScheme& scheme) {
   return payload || covers(scheme, body);
 }
 
+bool hashes_signed_text(const policy::Expression& id) {
+  return std::ranges::any_of(id.parts, [](const policy::Part& part) {
+    return part.kind == policy::PartKind::sha256 && part.text == "signed";
+  });
+}
+
+// What a made-up event has from the captured one, because it is signed and part of the key: " with the same ...", or
+// nothing.
+std::string same_text(const Provider& provider, const SignatureScheme& scheme) {
+  if (std::ranges::none_of(ids_of(provider, scheme), hashes_signed_text)) return {};
+  std::vector<policy::Part> same;
+  for (const policy::Part& part : scheme.signed_text.parts) {
+    const bool is_time = part.kind == policy::PartKind::timestamp && scheme.timestamp;
+    if (part.kind != policy::PartKind::literal) same.push_back(is_time ? scheme.timestamp->parts.front() : part);
+  }
+  return " with the same " + listed(same, " and ");
+}
+
 // What somebody can do who holds one delivery and no secret.
 std::string stranger_text(const Provider& provider, const SignatureScheme& scheme) {
   const bool limited = scheme.tolerance > Millis{0};
   const std::string window = limited ? " for " + reading::duration_text(scheme.tolerance) : std::string{};
   if (scheme.algorithm == Algorithm::token) return "make up any event, until the secret is changed";
   if (scheme.algorithm == Algorithm::jwt) return "make up any event until the token expires";
-  if (vouches_for_sender_only(provider, scheme)) return "make up any event" + window;
+  if (vouches_for_sender_only(provider, scheme)) return "make up any event" + same_text(provider, scheme) + window;
   const std::string_view changed = covers_content(scheme) ? "" : "change what is not signed before it is handled; ";
   if (!provider.event.deduplicate) return fmt::format("{}have it handled again{}", changed, window);
   const std::vector<policy::Part> believed = unsigned_id_parts(provider, scheme);
   if (!believed.empty()) {
-    return fmt::format("{}have it handled again under another {}{}", changed, listed(believed), window);
+    return fmt::format("{}have it handled again under another {}{}", changed, listed(believed, " or "), window);
   }
   if (!limited || longest_life(scheme, std::nullopt) > provider.ttl) {
     return fmt::format("{}have it handled again after {}", changed, reading::duration_text(provider.ttl));
@@ -198,6 +216,9 @@ body. If none of yours have, `key_from = "{sha256:body}"` names events by their 
 What is not in the table is signed by nobody: other headers, and the method, the path and the query unless `{method}` or
 `{url}` is there. A handler should not believe it. A webhook whose path is a pattern takes a delivery on each of its
 paths, unless the address is signed.
+
+Dropbox Sign signs the time and the type of an event. Semel cannot bind anything else to a delivery: another object under
+the same time and type is another event. Ask its API for the object before anything that matters.
 
 PayPal signs a CRC-32 of the body, and another body can be made to have the same. Semel takes a transmission once, with the
 body that came first: a captured delivery that was handled is worth nothing. One that PayPal has sent and Semel has not

@@ -173,6 +173,17 @@ std::string item_text(const SignatureScheme& scheme, const Signer& signer, std::
   return text + scheme.prefix + std::string(signature) + scheme.suffix;
 }
 
+// The JSON as the one part of a form.
+void wrap(SignedDelivery& delivery, const std::string& name) {
+  const std::string boundary = core::to_hex(core::sha256(delivery.body));
+  for (Field& field : delivery.fields) {
+    if (core::equal_ignoring_case(field.name, "Content-Type"))
+      field.value = "multipart/form-data; boundary=" + boundary;
+  }
+  delivery.body = fmt::format("--{0}\r\nContent-Disposition: form-data; name=\"{1}\"\r\n\r\n{2}\r\n--{0}--\r\n",
+                              boundary, name, delivery.body);
+}
+
 Result<SignedDelivery> sign_with(const Provider& provider, const SignatureScheme& scheme, const SignOrder& order) {
   SignedDelivery delivery{.target = order.target, .fields = order.fields, .body = order.body};
   if (scheme.algorithm == Algorithm::none) return delivery;
@@ -199,6 +210,7 @@ Result<SignedDelivery> sign_with(const Provider& provider, const SignatureScheme
   if (from.kind == policy::PartKind::json) {
     const Result<void> done = sign_inside(signer, provider, delivery, *timestamp);
     if (!done) return std::unexpected(done.error());
+    if (!provider.json_part.empty()) wrap(delivery, provider.json_part);
     return delivery;
   }
   Result<std::string> signature;

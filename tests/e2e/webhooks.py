@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Webhooks from end to end: storms of one delivery, secrets that are changed, kill -9, what the log says. --binary SEMEL"""
 import collections
+import hashlib
+import hmac
 import json
 import pathlib
 import re
@@ -190,6 +192,44 @@ class Webhook(harness.Case):
         self.assertEqual(acknowledged, set(todo))
         self.assertEqual(set(handled), set(todo))
         self.assertEqual(after_ack, [])
+
+
+DROPBOX_SIGN = harness.CONFIG + """
+[[webhook]]
+path = "/hooks/sign"
+provider = "dropbox-sign"
+secrets = ["api-key"]
+upstream = "app"
+"""
+
+
+class DropboxSign(harness.Case):
+    def form(self, boundary, at, kind="signature_request_viewed", request="s-1"):
+        """A delivery as Dropbox Sign writes it: what is signed is the time and the type."""
+        signed = hmac.new(b"api-key", f"{at}{kind}".encode(), hashlib.sha256).hexdigest()
+        event = {"event": {"event_time": str(at), "event_type": kind, "event_hash": signed},
+                 "signature_request": {"signature_request_id": request}}
+        part = f'--{boundary}\r\nContent-Disposition: form-data; name="json"\r\n\r\n{json.dumps(event)}\r\n'
+        return [("Content-Type", f"multipart/form-data; boundary={boundary}")], f"{part}--{boundary}--\r\n".encode()
+
+    def test_an_event_in_a_form_is_handled_once_and_hears_its_word(self):
+        """Whatever the handler says, the sender hears what it wants to; a retry has another boundary and is the same."""
+        semel = self.gateway(DROPBOX_SIGN)
+        semel.start()
+        self.answer_all()
+        now = int(time.time())
+        first = semel.ask("POST", "/hooks/sign", *self.form("aaa", now))
+        self.assertEqual((first.status, first.body), (200, b"Hello API Event Received"))
+        again = semel.ask("POST", "/hooks/sign", *self.form("bbb", now))
+        self.assertEqual((again.status, again.body), (200, b"Hello API Event Received"))
+        self.assertEqual(self.stage.count(), 1)
+        self.assertEqual(semel.ask("POST", "/hooks/sign", *self.form("aaa", now, request="s-2")).status, 200)
+        self.assertEqual(self.stage.count(), 2)  # two events of one second
+        fields, body = self.form("aaa", now)
+        self.assertEqual(semel.ask("POST", "/hooks/sign", *self.form("aaa", now - 5 * 86400)).status, 401)
+        for odd in (body + body, body[:-4], body.replace(b"viewed", b"signed"), b"\r\n" + body):
+            self.assertEqual(semel.ask("POST", "/hooks/sign", fields, odd).status, 401, odd)
+        self.assertEqual(self.stage.count(), 2)
 
 
 if __name__ == "__main__":

@@ -155,6 +155,45 @@ TEST(Events, AreKeptApartByPathAndWebhook) {
   EXPECT_NE(std::get<policy::Identity>(elsewhere).key, identity(rules, one).key);
 }
 
+// A form is written anew for every attempt; the event in it is the same, and another JSON under its name is not.
+TEST(Events, InAFormAreThoseOfItsJson) {
+  const auto form = [](std::string_view boundary, std::string_view message) {
+    const std::string json = R"({"event":{"event_type":"signature_request_viewed","event_time":"1700000000",)"
+                             R"("event_metadata":{"event_message":")" +
+                             std::string(message) + R"("}},"signature_request":{"signature_request_id":"s"}})";
+    const std::string line = "--" + std::string(boundary);
+    return Sent{
+        .fields = {{"Content-Type", "multipart/form-data; boundary=" + std::string(boundary)}},
+        .body = line + "\r\nContent-Disposition: form-data; name=\"json\"\r\n\r\n" + json + "\r\n" + line + "--\r\n"};
+  };
+  const Provider rules = builtin("dropbox-sign");
+  EXPECT_EQ(identity(rules, form("a1", "x")).key, identity(rules, form("b2", "x")).key);
+  EXPECT_EQ(identity(rules, form("a1", "x")).fingerprint, identity(rules, form("b2", "x")).fingerprint);
+  EXPECT_EQ(identity(rules, form("a1", "x")).key, identity(rules, form("a1", "y")).key);
+  EXPECT_NE(identity(rules, form("a1", "x")).fingerprint, identity(rules, form("a1", "y")).fingerprint);
+  Sent request = form("a1", "x");
+  EXPECT_EQ(describe_event(rules, request.view()).object, "s");
+}
+
+// A body that is no such form, or has the JSON where only some programs look, has no event in it.
+TEST(Events, AreNotLookedForInOddForms) {
+  const Provider rules = builtin("dropbox-sign");
+  const std::string json = R"({"event":{"event_type":"t","event_time":"1700000000"}})";
+  const std::string head = "--b\r\nContent-Disposition: form-data; name=\"json\"";
+  const std::string part = head + "\r\n\r\n" + json + "\r\n";
+  const auto has_event = [&](std::string_view type, const std::string& body) {
+    return std::holds_alternative<policy::Identity>(
+        identified(rules, Sent{.fields = {{"Content-Type", std::string(type)}}, .body = body}));
+  };
+  EXPECT_TRUE(has_event("multipart/form-data; boundary=b", part + "--b--\r\n"));
+  EXPECT_FALSE(has_event("application/json", json));
+  EXPECT_FALSE(has_event("multipart/form-data; boundary=b", json));
+  EXPECT_FALSE(has_event("multipart/form-data; boundary=b", part + part + "--b--\r\n"));
+  EXPECT_FALSE(has_event("multipart/form-data; boundary=b", part + "--b--\r\n" + part));
+  EXPECT_FALSE(
+      has_event("multipart/form-data; boundary=b", head + "; filename=\"x\"\r\n\r\n" + json + "\r\n--b--\r\n"));
+}
+
 // Participants of a Zoom meeting that ends leave it in the same millisecond; each of these events is one.
 TEST(Events, OfZoomAreThoseOfTheirParticipants) {
   const auto left = [](std::string_view user) {

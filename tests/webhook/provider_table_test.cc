@@ -138,6 +138,14 @@ TEST(ProviderTable, OffersTheBodyAsAName) {
   EXPECT_GE(closed, 8U);
 }
 
+// Whether a value in the JSON is one that the signature covers by itself.
+bool is_signed_value(const Taken& each, const std::string& value) {
+  return std::ranges::any_of(each.scheme.signed_text.parts, [&](const policy::Part& part) {
+    const auto found = each.captured.values.find(part.text);
+    return part.kind == policy::PartKind::json && found != each.captured.values.end() && found->second == value;
+  });
+}
+
 // "Make up any event": with a token, or a signature of a nonce, another body is another event.
 TEST(ProviderTable, SaysWhereAnyEventCanBeMadeUp) {
   for (const Taken& each : taken()) {
@@ -148,9 +156,8 @@ TEST(ProviderTable, SaysWhereAnyEventCanBeMadeUp) {
       if (each.captured.values.empty()) continue;
       Sent other = each.captured.request;
       for (std::size_t at = other.body.find("_1\""); at != std::string::npos; at = other.body.find("_1\"", at + 1)) {
-        const bool of_signature = each.scheme.signed_text.text.find("token") != std::string::npos &&
-                                  other.body.substr(0, at).ends_with("token");
-        if (!of_signature) other.body[at + 1] = '7';
+        const std::size_t begin = other.body.rfind('"', at) + 1;
+        if (!is_signed_value(each, other.body.substr(begin, at + 2 - begin))) other.body[at + 1] = '7';
       }
       for (auto& [name, value] : other.fields) {
         if (value.ends_with("_1")) value.back() = '7';

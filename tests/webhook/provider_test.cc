@@ -201,6 +201,20 @@ TEST(ProviderFiles, ClaimNoMoreThanIsSigned) {
       (Lines{at + "4:12: warning: signs_id is false, but the signature covers what names the event; leave it out"}));
 }
 
+// The JSON may be a part of a form; such a form is one event, and its boundary no part of any name.
+TEST(ProviderFiles, LookIntoAPartOfAForm) {
+  const std::string file = "json_part = 'json'\n" + std::string(least);
+  const auto loaded = parse_provider(file, "acme", "acme.toml");
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->provider.json_part, "json");
+  EXPECT_EQ(errors("json_part = 'json'\n" + event("id = '{json:/id}'\nitems = ''")),
+            (Lines{"acme.toml:1:13: error: json_part and items do not go together: a part of a form is one event"}));
+  EXPECT_EQ(
+      errors("json_part = 'json'\n" + event("id = ['{json:/id}', '{sha256:body}']")),
+      (Lines{"acme.toml:2:1: error: {sha256:body} names the event, but a form (json_part) is written anew for each "
+             "attempt"}));
+}
+
 // An order that a stranger could write is none; a token vouches for its sender, who may say anything.
 TEST(ProviderFiles, OrderEventsByWhatIsSigned) {
   const std::string at = "acme.toml:";

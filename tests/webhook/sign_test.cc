@@ -43,6 +43,9 @@ SignOrder order_of(const Recorded& recorded) {
     if (name == "Twitch-Eventsub-Message-Timestamp") order.fields.push_back({.name = name, .value = value});
   }
   if (recorded.provider == "braintree") order.body = policy::form_pairs(order.body).value().at(1).second;
+  if (recorded.provider == "dropbox-sign") {
+    order.body = order.body.substr(order.body.find('{'), order.body.rfind('}') + 1 - order.body.find('{'));
+  }
   const std::size_t at = order.body.find(recorded.signature);
   if (at != std::string::npos) order.body.replace(at, recorded.signature.size(), "{signature}");
   if (recorded.provider == "event-grid") order.target = "/hook";
