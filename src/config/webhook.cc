@@ -143,8 +143,8 @@ void check_rules(reading::TableReader& table, const webhook::Webhook& webhook) {
   const bool has_api =
       std::ranges::any_of(rules.schemes, [](const webhook::SignatureScheme& scheme) { return !scheme.api.empty(); });
   if (!webhook.api_credentials.empty() && !has_api) {
-    table.reject("api_credentials", table.at("api_credentials"),
-                 fmt::format("{} has no API that could be asked; PayPal has", webhook.provider));
+    table.warn("api_credentials",
+               fmt::format("api_credentials has no effect: {} has no API that could be asked", webhook.provider));
   } else if (!webhook.api_credentials.empty() && !webhook.api_key) {
     table.reject("api_credentials", table.at("api_credentials"), "api_credentials are CLIENT_ID|SECRET");
   }
