@@ -141,6 +141,14 @@ void check_rules(reading::TableReader& table, const webhook::Webhook& webhook) {
     table.reject("tolerance", table.at("tolerance"),
                  fmt::format("{} signs no time, so a tolerance would do nothing", webhook.provider));
   }
+  const bool has_api =
+      std::ranges::any_of(rules.schemes, [](const webhook::SignatureScheme& scheme) { return !scheme.api.empty(); });
+  if (!webhook.api_credentials.empty() && !has_api) {
+    table.warn("api_credentials",
+               fmt::format("api_credentials has no effect: {} has no API that could be asked", webhook.provider));
+  } else if (!webhook.api_credentials.empty() && !webhook.api_key) {
+    table.reject("api_credentials", table.at("api_credentials"), "api_credentials are CLIENT_ID|SECRET");
+  }
   const bool subscribes = std::ranges::any_of(rules.schemes, [](const webhook::SignatureScheme& scheme) {
     return scheme.algorithm == webhook::Algorithm::aws_sns;
   });
@@ -193,6 +201,8 @@ void read_webhook(reading::Reading& reading, const reading::Node& node, Config& 
   load_provider(table, config.server.providers, webhook);
   reading::read_secrets(table, "secrets", webhook.secrets);
   reading::read_secret(table, "verify_token", webhook.verify_token);
+  reading::read_secret(table, "api_credentials", webhook.api_credentials);
+  webhook.api_key = webhook::make_secret_key(webhook.api_credentials, webhook::KeyForm::id_raw);
   read_upstream_name(table, config, webhook.target.upstream);
   reading::read_optional(
       table, "key_from", webhook.event_key,

@@ -28,6 +28,7 @@
 #include "webhook/event_batch.h"
 #include "webhook/fetched_keys.h"
 #include "webhook/handshake.h"
+#include "webhook/inquiry.h"
 #include "webhook/opened.h"
 #include "webhook/provider.h"
 #include "webhook/signatures.h"
@@ -111,10 +112,22 @@ Told told_not_authentic(const Incoming& incoming, webhook::SignatureFault fault)
     return told_refusal(Problem::of(ProblemType::signature_invalid), no_wait, incoming.config().reply, {},
                         std::string(name(fault)));
   }
-  Told told = told_plainly(Ending::refused, 503, "The key for this signature cannot be fetched right now.");
+  Told told = told_plainly(Ending::refused, 503, "Whether this delivery is authentic cannot be told right now.");
   std::get<OwnReply>(told.reply).response.fields.push_back({.name = "Retry-After", .value = "5"});
   told.detail = name(fault);
   return told;
+}
+
+// Whether the provider itself says that it sent what has passed here. Null if all is well.
+Task<std::optional<webhook::SignatureFault>> inquire(const Incoming* incoming, const webhook::Webhook* webhook,
+                                                     const webhook::Authentic* authentic, policy::RequestView request) {
+  if (!webhook->api_key) co_return std::nullopt;
+  auto inquiry = webhook::inquiry_about(webhook->rules, webhook->lock, *authentic, *webhook->api_key, request);
+  if (!inquiry) co_return webhook::SignatureFault::malformed;
+  const std::optional<bool> sent = co_await incoming->services.inquiries.ask(*std::move(inquiry), webhook->space);
+  if (!sent) co_return webhook::SignatureFault::no_key;
+  if (!*sent) co_return webhook::SignatureFault::mismatch;
+  co_return std::nullopt;
 }
 
 // A key that has to be fetched first is fetched; without it nobody can say whether the delivery is authentic, so the
@@ -130,6 +143,10 @@ Task<std::variant<webhook::Authentic, Told>> verify(const Incoming* incoming, co
   if (const auto* wanted = std::get_if<webhook::Wanted>(&judged)) {
     const bool fetched = co_await incoming->services.keys.fetch(*wanted, webhook->space);
     if (fetched) judged = judge();
+  }
+  if (const auto* passed = std::get_if<webhook::Authentic>(&judged)) {
+    const auto denied = co_await inquire(incoming, webhook, passed, request);
+    if (denied) judged = *denied;
   }
   if (auto* authentic = std::get_if<webhook::Authentic>(&judged)) {
     const std::size_t at = std::min(authentic->secret, telemetry::WebhookCounters::secrets_counted - 1);

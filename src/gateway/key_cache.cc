@@ -17,6 +17,7 @@
 #include "http/fetch.h"
 #include "runtime/pause.h"
 #include "webhook/fetched_keys.h"
+#include "webhook/inquiry.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 
@@ -41,6 +42,13 @@ std::string_view host_of(std::string_view url) {
   return url.substr(0, url.find('/'));
 }
 
+// Zero for a document that is not what was wanted.
+Millis life_of(const webhook::Wanted& wanted, std::string_view text) {
+  if (wanted.authorization.empty()) return kept_for;
+  const auto token = webhook::read_access_token(text);
+  return token ? std::min(token->life, kept_for) : Millis{0};
+}
+
 template <class Table, class Over>
 void forget_if(Table& table, Over over) {
   for (auto at = table.begin(); at != table.end();) at = over(*at) ? table.erase(at) : std::next(at);
@@ -50,17 +58,8 @@ void forget_if(Table& table, Over over) {
 
 std::optional<std::string_view> KeyCache::find(const std::string& name) const {
   const auto found = documents_.find(name);
-  if (found == documents_.end() || clock_.now() >= found->second.fetched_at + kept_for) return std::nullopt;
+  if (found == documents_.end() || clock_.now() >= found->second.until) return std::nullopt;
   return found->second.text;
-}
-
-bool KeyCache::pay(const std::string& account, std::size_t limit) {
-  const Time now = clock_.now();
-  forget_if(spent_, [&](const auto& each) { return now >= each.second.since + minute; });
-  Spent& spent = spent_.try_emplace(account, Spent{.since = now}).first->second;
-  if (spent.fetches >= limit) return false;
-  ++spent.fetches;
-  return true;
 }
 
 bool KeyCache::may_fetch(const webhook::Wanted& wanted, const std::string& webhook) {
@@ -68,10 +67,10 @@ bool KeyCache::may_fetch(const webhook::Wanted& wanted, const std::string& webho
   const auto resting = resting_.find(wanted.kept_as());
   if (resting != resting_.end() && now < resting->second.since + resting->second.time) return false;
   const auto found = documents_.find(wanted.kept_as());
-  if (found != documents_.end() && now < found->second.fetched_at + minute) return false;
+  if (found != documents_.end() && now < std::min(found->second.fetched_at + minute, found->second.until)) return false;
   if (found != documents_.end() && found->second.known) return true;
   const std::string of_host = webhook + "\n" + std::string(host_of(wanted.url));
-  return pay(of_host, fetches_a_minute_of_host) && pay(webhook, fetches_a_minute);
+  return budget_.pay(of_host, fetches_a_minute_of_host) && budget_.pay(webhook, fetches_a_minute);
 }
 
 // Forgets the one that was used least recently among the chosen, if there are as many of them as there may be.
@@ -87,7 +86,7 @@ void KeyCache::make_room(std::size_t limit, Chosen chosen) {
   if (count >= limit) documents_.erase(oldest);
 }
 
-void KeyCache::keep(webhook::Wanted wanted, std::string webhook, std::string text) {
+void KeyCache::keep(webhook::Wanted wanted, std::string webhook, std::string text, Millis life) {
   const std::string name = wanted.kept_as();
   const auto found = documents_.find(name);
   const bool known = found != documents_.end() && found->second.known;
@@ -97,6 +96,7 @@ void KeyCache::keep(webhook::Wanted wanted, std::string webhook, std::string tex
   const Time now = clock_.now();
   documents_[name] = Document{.text = std::move(text),
                               .fetched_at = now,
+                              .until = now + life,
                               .used_at = now,
                               .wanted = std::move(wanted),
                               .webhook = std::move(webhook),
@@ -106,14 +106,15 @@ void KeyCache::keep(webhook::Wanted wanted, std::string webhook, std::string tex
 Task<bool> KeyCache::fetch_now(webhook::Wanted wanted, std::string webhook) {
   const std::string name = wanted.kept_as();
   under_way_.try_emplace(name);
-  http::FetchOrder order{.url = wanted.url, .body = wanted.body};
+  http::FetchOrder order{.url = wanted.url, .body = wanted.body, .authorization = wanted.authorization};
   http::Try<std::string> text = co_await http::fetch(std::move(order), &clock_, executor_);
-  const bool fetched = text && text->size() <= document_bytes_max;
+  const Millis life = text && text->size() <= document_bytes_max ? life_of(wanted, *text) : Millis{0};
+  const bool fetched = life > Millis{0};
   const Time now = clock_.now();
   forget_if(resting_, [&](const auto& each) { return now >= each.second.since + 2 * minute; });
   if (fetched) {
     resting_.erase(name);
-    keep(std::move(wanted), std::move(webhook), *std::move(text));
+    keep(std::move(wanted), std::move(webhook), *std::move(text), life);
   } else {
     Rest& rest = resting_[name];
     rest = Rest{.since = now, .time = std::clamp(2 * rest.time, first_rest, minute)};

@@ -1,4 +1,5 @@
-// Certificates and keys of webhook providers, fetched when a delivery wants one. One per thread.
+// Certificates and keys of webhook providers, fetched when a delivery wants one, and tokens of their APIs. One per
+// thread.
 //
 // Deliveries that nobody has verified yet cause fetches, so a stranger chooses what is asked for. He uses up only what
 // is his. Each webhook has a number of fetches a minute, of all hosts and of each, and a few places for documents that
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/budget.h"
 #include "runtime/pause.h"
 #include "webhook/fetched_keys.h"
 #include <semel/async.h>
@@ -26,7 +28,7 @@ namespace semel::gateway {
 
 class KeyCache {
  public:
-  KeyCache(Clock& clock, Executor executor) : clock_(clock), executor_(std::move(executor)) {}
+  KeyCache(Clock& clock, Executor executor) : clock_(clock), executor_(std::move(executor)), budget_(clock) {}
 
   // Valid until the next suspension.
   [[nodiscard]] std::optional<std::string_view> find(const std::string& name) const;
@@ -43,6 +45,7 @@ class KeyCache {
   struct Document {
     std::string text;
     Time fetched_at;
+    Time until;
     Time used_at;
     webhook::Wanted wanted;
     std::string webhook;
@@ -52,25 +55,20 @@ class KeyCache {
     Time since;
     Millis time{0};
   };
-  struct Spent {
-    Time since;
-    std::size_t fetches = 0;
-  };
   using Sleepers = std::vector<std::shared_ptr<runtime::Pause>>;
 
   [[nodiscard]] bool may_fetch(const webhook::Wanted& wanted, const std::string& webhook);
-  [[nodiscard]] bool pay(const std::string& account, std::size_t limit);
   Task<bool> fetch_now(webhook::Wanted wanted, std::string webhook);
   Task<void> renew(webhook::Wanted wanted, std::string webhook);
-  void keep(webhook::Wanted wanted, std::string webhook, std::string text);
+  void keep(webhook::Wanted wanted, std::string webhook, std::string text, Millis life);
   template <class Chosen>
   void make_room(std::size_t limit, Chosen chosen);
 
   Clock& clock_;
   Executor executor_;
+  Budget budget_;  // of each webhook, and of each host of it
   std::unordered_map<std::string, Document> documents_;
   std::unordered_map<std::string, Rest> resting_;  // by the name of what was wanted
-  std::unordered_map<std::string, Spent> spent_;   // this minute, by account
   std::unordered_map<std::string, Sleepers> under_way_;
 };
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "gateway/inquiries.h"
 #include "gateway/key_cache.h"
 #include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
@@ -34,6 +35,7 @@ struct Services {
   ReplayCache& replays;
   telemetry::RequestLog& log;
   KeyCache& keys;
+  Inquiries& inquiries;
   Quotas& quotas;
   Companies& companies;
   store::Glance* glance;  // null if the store cannot tell

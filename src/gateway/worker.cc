@@ -53,7 +53,7 @@ Worker::Worker(const Shared& shared, std::shared_ptr<const config::Config> confi
       ticker_(shared.clock, context_.get_executor()),
       log_(shared.log),
       replays_(shared.clock, config->limits.replay_cache_bytes),
-      keys_(shared.clock, context_.get_executor()),
+      fetching_(shared.clock, context_.get_executor()),
       plan_(plan_for(std::move(config), tls)) {}
 
 Worker::~Worker() {
@@ -121,7 +121,8 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .sightings = shared_.sightings,
                           .replays = replays_,
                           .log = log_,
-                          .keys = keys_,
+                          .keys = fetching_.keys,
+                          .inquiries = fetching_.inquiries,
                           .quotas = shared_.quotas,
                           .companies = shared_.companies,
                           .glance = shared_.glance};

@@ -10,7 +10,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "config/config.h"
-#include "gateway/key_cache.h"
+#include "gateway/inquiries.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
@@ -87,7 +87,7 @@ class Worker : public http::RequestHandler {
   http::Ticker ticker_;
   telemetry::RequestLog log_;
   ReplayCache replays_;
-  KeyCache keys_;
+  Fetching fetching_;
   std::shared_ptr<const Plan> plan_;
   std::unique_ptr<http::Listener> listener_;
   std::optional<Time> drain_until_;

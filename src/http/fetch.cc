@@ -62,13 +62,15 @@ std::optional<Place> place_of(std::string_view url) {
 
 using Message = web::request<web::string_body>;
 
-Message message_for(const Place& place, std::string body) {
+Message message_for(const Place& place, std::string body, const std::string& authorization) {
   Message message(body.empty() ? web::verb::get : web::verb::post, place.target, 11);
   message.set(web::field::host, place.host);
   message.set(web::field::user_agent, "semel");
   message.set(web::field::accept, "*/*");
   message.keep_alive(false);
-  if (!body.empty()) message.set(web::field::content_type, "application/json");
+  if (!authorization.empty()) message.set(web::field::authorization, authorization);
+  const std::string_view type = body.starts_with('{') ? "application/json" : "application/x-www-form-urlencoded";
+  if (!body.empty()) message.set(web::field::content_type, type);
   message.body() = std::move(body);
   message.prepare_payload();
   return message;
@@ -120,7 +122,7 @@ Attempted<std::string> fetch(FetchOrder order, Clock* clock, Executor executor) 
   if (not_found || late) co_return failed(Failure::unreachable);
   const auto [refused, address] = co_await asio::async_connect(socket, addresses, quietly);
   if (refused || late) co_return failed(Failure::unreachable);
-  Message message = message_for(*place, std::move(order.body));
+  Message message = message_for(*place, std::move(order.body), order.authorization);
   if (place->secure) {
     Try<std::string> answer = co_await talk_securely(&socket, &*place, std::move(message));
     co_return answer;

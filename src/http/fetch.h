@@ -14,7 +14,8 @@ namespace semel::http {
 
 struct FetchOrder {
   std::string url;   // http:// or https://
-  std::string body;  // JSON for a POST; empty: a GET
+  std::string body;  // for a POST: JSON, or a form if it is not an object; empty: a GET
+  std::string authorization{};
 };
 
 // Returns the body of a 200 reply: at most 256 KiB, within ten seconds.

@@ -22,9 +22,10 @@ namespace semel::webhook {
 
 struct Wanted {
   std::string url;
-  std::string body{};    // of a POST; empty for a GET
-  std::string name{};    // under which it is kept, if not its address
-  bool refresh = false;  // the document at hand does not have the key; a newer one may
+  std::string body{};           // of a POST; empty for a GET
+  std::string name{};           // under which it is kept, if not its address
+  bool refresh = false;         // the document at hand does not have the key; a newer one may
+  std::string authorization{};  // of a token: what it is got for
 
   [[nodiscard]] const std::string& kept_as() const { return name.empty() ? url : name; }
 };

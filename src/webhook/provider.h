@@ -75,6 +75,7 @@ struct SignatureScheme {
 
   std::vector<std::string> keys;     // where keys may be fetched: how their addresses begin
   std::vector<std::string> issuers;  // of tokens
+  std::vector<std::string> api;      // the provider's own, for each of `keys`: see inquiry.h
 
   std::optional<policy::Expression> timestamp;
   MomentForm timestamp_form = MomentForm::seconds;

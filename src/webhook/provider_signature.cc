@@ -88,6 +88,12 @@ void read_item(reading::TableReader& table, SignatureScheme& scheme) {
   }
 }
 
+reading::Parsed<void> check_address(const std::string& text) {
+  const bool address = text.starts_with("https://") || text.starts_with("http://127.0.0.1:");
+  if (address && text.find('/', text.find("://") + 3) != std::string::npos) return {};
+  return reading::fault("must begin with https://, then a host and a slash");
+}
+
 bool has_public_key(Algorithm algorithm) {
   return algorithm == Algorithm::ed25519 || algorithm == Algorithm::ecdsa_p256_sha256;
 }
@@ -98,6 +104,9 @@ void check_needs(reading::TableReader& table, const SignatureScheme& scheme) {
   const bool own_place = scheme.algorithm == Algorithm::paypal || scheme.algorithm == Algorithm::aws_sns;
   if (fetches && scheme.keys.empty() && scheme.algorithm != Algorithm::aws_sns) {
     table.reject("keys", table.at("keys"), "signature needs `keys`: where its keys are fetched");
+  }
+  if (!scheme.api.empty() && (scheme.algorithm != Algorithm::paypal || scheme.api.size() != scheme.keys.size())) {
+    table.reject("api", table.at("api"), "api is for PayPal, and has one address for each of `keys`");
   }
   if (!own_place && scheme.algorithm != Algorithm::none && !table.has("from")) {
     table.reject("from", table.at("from"), "signature needs `from`: where to find the signature");
@@ -151,11 +160,8 @@ void read_signature(reading::Reading& reading, const reading::Node& node, Provid
   bool claimed = false;
   reading::read_flag(table, "signs_id", claimed);  // check_claims() compares it
   reading::read_flag(table, "per_item", scheme.per_item);
-  reading::read_list(table, "keys", scheme.keys, [](const std::string& text) -> reading::Parsed<void> {
-    const bool address = text.starts_with("https://") || text.starts_with("http://127.0.0.1:");
-    if (address && text.find('/', text.find("://") + 3) != std::string::npos) return {};
-    return reading::fault("must begin with https://, then a host and a slash");
-  });
+  reading::read_list(table, "keys", scheme.keys, check_address);
+  reading::read_list(table, "api", scheme.api, check_address);
   reading::read_list(table, "issuers", scheme.issuers, [](const std::string&) -> reading::Parsed<void> { return {}; });
   read_expression(table, "timestamp", policy::ExpressionUse::timestamp, scheme.timestamp);
   if (scheme.timestamp && scheme.timestamp->parts.size() != 1) {

@@ -222,7 +222,9 @@ the same time and type is another event. Ask its API for the object before anyth
 
 PayPal signs a CRC-32 of the body, and another body can be made to have the same. Semel takes a transmission once, with the
 body that came first: a captured delivery that was handled is worth nothing. One that PayPal has sent and Semel has not
-handled yet can be sent with another body, so ask PayPal for the resource before anything that matters.
+handled yet can be sent with another body, so ask PayPal for the resource before anything that matters. With
+`api_credentials`, PayPal's own API has the last word on each delivery; whether it compares more than the checksum is not
+documented.
 
 | provider | what is signed | fresh for | with one delivery, a stranger can |
 |---|---|---|---|

@@ -31,6 +31,8 @@ struct Webhook {
   Provider rules;  // from the provider's file
   std::vector<reading::Secret> secrets;
   reading::Secret verify_token;
+  reading::Secret api_credentials;
+  std::optional<SecretKey> api_key;             // made from them; null: the provider's API is not asked
   Lock lock;                                    // made from the rules and the secrets
   std::optional<policy::Expression> event_key;  // null: as the provider's file says
   Delivery delivery = Delivery::forward;

@@ -68,6 +68,7 @@ test::FakeResolver resolver() {
   made.variables = {{"SEMEL_ADMIN_TOKEN", "t"},
                     {"SEMEL_STORE_KEY", std::string(64, '0')},
                     {"META_VERIFY_TOKEN", "v"},
+                    {"PAYPAL_API", "client|s3"},
                     {"STRIPE_SECRET", "s"},
                     {"STRIPE_SECRET_OLD", "o"}};
   return made;

@@ -266,6 +266,20 @@ TEST(RouteWarnings, NameWhatIsUnwise) {
     EXPECT_EQ(issues(with_route(each.line), reading::Severity::warning), each.issues) << each.line;
 }
 
+// PayPal has an API that can be asked; the others have none.
+TEST(WebhookConfig, TakesCredentialsOfPayPalsApi) {
+  const auto webhook = [](std::string_view provider, std::string_view credentials) {
+    return std::string(test::least) + "[[webhook]]\npath = '/w'\nprovider = '" + std::string(provider) +
+           "'\nsecrets = ['env:TOKEN']\nupstream = 'app'\napi_credentials = '" + std::string(credentials) + "'\n";
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(issues(webhook("paypal", "client|s3"), reading::Severity::error), Lines{});
+  EXPECT_EQ(issues(webhook("paypal", "client"), reading::Severity::error),
+            (Lines{"f:13:19: error: api_credentials are CLIENT_ID|SECRET"}));
+  EXPECT_EQ(issues(webhook("stripe", "env:TOKEN"), reading::Severity::warning),
+            (Lines{"f:13:19: warning: api_credentials has no effect: stripe has no API that could be asked"}));
+}
+
 // The same for webhooks.
 TEST(WebhookWarnings, NameWhatIsUnwise) {
   const std::vector<Case> cases{

@@ -6,6 +6,7 @@ import re
 import ssl
 import subprocess
 import time
+import zlib
 
 import harness
 import server
@@ -138,6 +139,130 @@ class SnsSubscription(harness.Case):
         self.assertEqual(self.confirmation(20, self.place + "/fails?Action=ConfirmSubscription&Token=3"), 502)
         self.assertEqual(len(self.visited), 2)
         self.assertEqual(self.stage.count(), 0)
+
+
+PAYPAL = harness.CONFIG.replace("threads = 2", 'threads = 1\nproviders = "providers"') + """
+[[webhook]]
+path = "/hooks/paypal"
+provider = "paypal"
+secrets = ["webhook-1"]
+api_credentials = "client|s3"
+upstream = "app"
+"""
+
+
+class PayPalsApi(harness.Case):
+    """PayPal as we know it: it has a certificate, hands out tokens, and says what it sent."""
+
+    def setUp(self):
+        super().setUp()
+        self.semel = self.gateway(PAYPAL)
+        folder = self.semel.folder
+        openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "signer.key", "-out",
+                "signer.pem", "-subj", "/CN=messageverificationcerts.paypal.com")
+        self.tokens, self.questions = [], []
+        self.life = 32400
+        self.say = lambda question: server.Reply(200, [], b'{"verification_status":"SUCCESS"}')
+        paypal = server.Server(server.replies(self.answer))
+        self.addCleanup(paypal.close)
+        self.place = "http://%s:%d" % paypal.address
+        (folder / "providers").mkdir()
+        text = (webhooks.FILES / "paypal.toml").read_text(encoding="utf-8")
+        text = re.sub(r"keys = .*", f'keys = ["{self.place}/certs/"]', text)
+        text = re.sub(r"api = .*", f'api = ["{self.place}/"]', text)
+        (folder / "providers" / "paypal.toml").write_text(text, encoding="utf-8")
+        self.semel.start()
+        self.answer_all()
+
+    def answer(self, request):
+        if request.target == "/certs/CERT-1":
+            return server.Reply(200, [], (self.semel.folder / "signer.pem").read_bytes())
+        if request.target == "/v1/oauth2/token":
+            self.tokens.append((request.get("Authorization"), request.get("Content-Type"), request.body))
+            if self.life is None:
+                return server.Reply(500)
+            token = {"access_token": f"token-{len(self.tokens)}", "expires_in": self.life}
+            return server.Reply(200, [], json.dumps(token).encode())
+        self.assertEqual(request.target, "/v1/notifications/verify-webhook-signature")
+        question = json.loads(request.body)
+        self.questions.append((request.get("Authorization"), question))
+        return self.say(question)
+
+    def deliver(self, number, body=None, crc_of=None, when=None):
+        """What a delivery hears that PayPal has signed, for the checksum of this body or of another one."""
+        body = body or json.dumps({"id": f"WH-{number}", "event_type": "PAYMENT.SALE.COMPLETED"}).encode()
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
+        text = f"t-{number}|{at}|webhook-1|{zlib.crc32(crc_of or body)}"
+        signed = subprocess.run(["openssl", "dgst", "-sha256", "-sign", "signer.key"], cwd=self.semel.folder,
+                                input=text.encode(), check=True, capture_output=True, timeout=60).stdout
+        fields = [("PAYPAL-TRANSMISSION-ID", f"t-{number}"), ("PAYPAL-TRANSMISSION-TIME", at),
+                  ("PAYPAL-CERT-URL", self.place + "/certs/CERT-1"), ("PAYPAL-AUTH-ALGO", "SHA256withRSA"),
+                  ("PAYPAL-TRANSMISSION-SIG", base64.b64encode(signed).decode())]
+        self.fields = fields
+        return self.semel.ask("POST", "/hooks/paypal", fields, body).status
+
+    def test_paypal_is_asked_with_one_token(self):
+        """Two deliveries are two questions with one token; each question has what PayPal wants to know."""
+        self.assertEqual([self.deliver(1), self.deliver(2)], [200, 200])
+        basic = "Basic " + base64.b64encode(b"client:s3").decode()
+        self.assertEqual(self.tokens, [(basic, "application/x-www-form-urlencoded", b"grant_type=client_credentials")])
+        self.assertEqual([token for token, _ in self.questions], ["Bearer token-1"] * 2)
+        question = self.questions[1][1]
+        sent = {name.lower(): value for name, value in self.fields}
+        self.assertEqual(question["webhook_id"], "webhook-1")
+        self.assertEqual(question["webhook_event"], {"id": "WH-2", "event_type": "PAYMENT.SALE.COMPLETED"})
+        for name in ("transmission-id", "transmission-time", "transmission-sig", "cert-url", "auth-algo"):
+            self.assertEqual(question[name.replace("-", "_")], sent["paypal-" + name])
+        self.assertEqual(self.stage.count(), 2)
+
+    def test_what_paypal_denies_is_refused(self):
+        """FAILURE is 401, though the signature is right here; the very same delivery is not asked about again."""
+        self.say = lambda question: server.Reply(200, [], b'{"verification_status":"FAILURE"}')
+        now = time.time()
+        self.assertEqual([self.deliver(1, when=now), self.deliver(1, when=now)], [401, 401])
+        self.assertEqual(len(self.questions), 1)
+        self.assertEqual(self.stage.count(), 0)
+
+    def test_nothing_is_taken_while_paypal_does_not_answer(self):
+        """No token, an error, something else than a verdict, a cut: 503, and never the handler. Then it is back."""
+        self.life = None
+        self.assertEqual(self.deliver(1), 503)
+        self.assertEqual(self.questions, [])
+        self.life = 32400
+        time.sleep(1.1)  # an address that gave nothing is left alone for a second
+        for number, reply in enumerate([server.Reply(500), server.Reply(200, [], b"{}"), server.Reply(200, [], b"yes"),
+                                        server.Reply(200, [], b'{"verification_status":"success"}'), None]):
+            self.say = lambda question, reply=reply: reply
+            self.assertEqual(self.deliver(10 + number), 503, reply)
+        self.assertEqual(self.stage.count(), 0)
+        self.say = lambda question: server.Reply(200, [], b'{"verification_status":"SUCCESS"}')
+        self.assertEqual(self.deliver(20), 200)
+        self.assertEqual(self.stage.count(), 1)
+
+    def test_garbage_asks_nothing(self):
+        """A stranger without a signature, with an old one, or with a body that is no JSON, does not have PayPal asked."""
+        self.assertEqual(self.deliver(1, b'{"id":"forged"}', crc_of=b'{"id":"genuine"}'), 401)
+        self.assertEqual(self.deliver(2, when=time.time() - 5 * 86400), 401)
+        self.assertEqual(self.deliver(3, b'{"id":1},"webhook_id":"other"'), 401)
+        self.assertEqual((self.tokens, self.questions, self.stage.count()), ([], [], 0))
+
+    def test_one_capture_spends_little(self):
+        """Of one transmission five questions a minute, whatever bodies it comes with; others are asked about as before."""
+        self.say = lambda question: server.Reply(200, [], json.dumps({"verification_status": "SUCCESS" if question[
+            "transmission_id"] == "t-2" else "FAILURE"}).encode())
+        bodies = [b'{"id":"%d"}' % number for number in range(8)]
+        self.assertEqual([self.deliver(1, body) for body in bodies], [401] * 5 + [503] * 3)
+        self.assertEqual(len(self.questions), 5)
+        self.assertEqual(self.deliver(2), 200)
+
+    def test_a_token_is_used_until_it_ages_out(self):
+        """One that ends in twelve seconds is used for six of them. Then there is another."""
+        self.life = 12
+        self.assertEqual([self.deliver(1), self.deliver(2)], [200, 200])
+        self.assertEqual(len(self.tokens), 1)
+        time.sleep(6.1)
+        self.assertEqual(self.deliver(3), 200)
+        self.assertEqual([token for token, _ in self.questions], ["Bearer token-1"] * 2 + ["Bearer token-2"])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 #include "gateway/incoming.h"
-#include "gateway/key_cache.h"
+#include "gateway/inquiries.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
@@ -59,7 +59,7 @@ class World {
   telemetry::Sightings sightings_;
   telemetry::LogSink sink_{-1};  // nothing is logged
   telemetry::RequestLog log_{sink_};
-  gateway::KeyCache keys_{clock, context.get_executor()};
+  gateway::Fetching fetching_{clock, context.get_executor()};
   gateway::Quotas quotas_;
   gateway::Companies companies_{1};
 
@@ -70,7 +70,8 @@ class World {
                                    .sightings = sightings_,
                                    .replays = replays,
                                    .log = log_,
-                                   .keys = keys_,
+                                   .keys = fetching_.keys,
+                                   .inquiries = fetching_.inquiries,
                                    .quotas = quotas_,
                                    .companies = companies_,
                                    .glance = nullptr};

@@ -127,6 +127,8 @@ TEST(ProviderFiles, NameMistakesInSignatures) {
       {fine + "item = '{}{}'", {at + "6:8: error: item has one {}, and {key_id} only at its beginning"}},
       {"from = '{header:S}'\nsigns = '{timestamp}{body}'",
        {at + "5:9: error: signs has {timestamp}, so `timestamp` must say where to find it"}},
+      {fine + "api = ['https://a.example/']",
+       {at + "6:7: error: api is for PayPal, and has one address for each of `keys`"}},
       {fine + "tolerance = '5m'", {at + "6:13: error: tolerance needs `timestamp`: where to find the time"}},
       {fine + "timestamp = '{item:t=}'",
        {at + "6:13: error: {item:} needs a `separator`: without one there are no items"}},
