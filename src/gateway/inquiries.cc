@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -30,7 +31,9 @@ constexpr Millis heard_for{600'000};
 void Inquiries::remember(std::string question, bool verdict) {
   const Time now = clock_.now();
   if (heard_.size() >= heard_max) {
-    std::erase_if(heard_, [&](const auto& each) { return now >= each.second.at + heard_for; });
+    for (auto at = heard_.begin(); at != heard_.end();) {
+      at = now >= at->second.at + heard_for ? heard_.erase(at) : std::next(at);
+    }
   }
   if (heard_.size() >= heard_max) {
     heard_.erase(std::ranges::min_element(heard_, {}, [](const auto& each) { return each.second.at; }));

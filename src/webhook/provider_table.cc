@@ -220,6 +220,10 @@ paths, unless the address is signed.
 Dropbox Sign signs the time and the type of an event. Semel cannot bind anything else to a delivery: another object under
 the same time and type is another event. Ask its API for the object before anything that matters.
 
+Twilio signs the fields of a form with nothing between them. Somebody whose own text is part of a delivery, such as the
+sender of a message, can cut it into other fields and send that as another event. Ask Twilio's API for the message before
+anything that matters.
+
 PayPal signs a CRC-32 of the body, and another body can be made to have the same. Semel takes a transmission once, with the
 body that came first: a captured delivery that was handled is worth nothing. One that PayPal has sent and Semel has not
 handled yet can be sent with another body, so ask PayPal for the resource before anything that matters. With

@@ -136,6 +136,13 @@ TEST(Forward, DropsEveryWordAboutTheWayAtTheEdge) {
   Hop edge = hop;
   edge.forwarded = Forwarded::replace;
   const Sent sent{.fields = {{"X-Real-IP", "198.51.100.1"},
+                             {"True-Client-IP", "198.51.100.1"},
+                             {"cf-connecting-ip", "198.51.100.1"},
+                             {"X-Client-IP", "198.51.100.1"},
+                             {"X-Cluster-Client-IP", "198.51.100.1"},
+                             {"Fastly-Client-IP", "198.51.100.1"},
+                             {"X-Original-Forwarded-For", "198.51.100.1"},
+                             {"X-Envoy-External-Address", "198.51.100.1"},
                              {"x-forwarded-user", "root"},
                              {"X-Forwarded-Port", "1"},
                              {"X-Forwarded", "for=198.51.100.1"},
@@ -170,10 +177,30 @@ TEST(Forward, NoticesAFieldOfIdentityThatTheRequestWantsDropped) {
     Sent sent{.fields = {{"Connection", std::move(connection)}}};
     return dropped_by_request(sent.view().fields);
   };
-  for (const std::string name :
-       {"X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-User", "Forwarded", "X-Real-IP", "X-Auth-User",
-        "X-Authenticated-Email", "X-User", "X-Remote-User", "Remote-User", "X-Client-Cert", "CF-Connecting-IP",
-        "X-Hub-Signature-256", "Stripe-Signature", "webhook-id", "Authorization", "Origin"}) {
+  for (const std::string name : {"X-Forwarded-For",
+                                 "x-forwarded-proto",
+                                 "X-Forwarded-User",
+                                 "Forwarded",
+                                 "X-Real-IP",
+                                 "X-Auth-User",
+                                 "X-Authenticated-Email",
+                                 "X-User",
+                                 "X-Remote-User",
+                                 "Remote-User",
+                                 "X-Client-Cert",
+                                 "CF-Connecting-IP",
+                                 "X-Hub-Signature-256",
+                                 "Stripe-Signature",
+                                 "webhook-id",
+                                 "Authorization",
+                                 "Origin",
+                                 "Client-Cert",
+                                 "X-ARR-ClientCert",
+                                 "Fastly-Client-IP",
+                                 "X-WebAuth-User",
+                                 "X-Pomerium-Claim-Email",
+                                 "Tailscale-User-Login",
+                                 "X-JWT-Assertion"}) {
     EXPECT_EQ(dropped("keep-alive, " + name), name);
   }
   for (const std::string name : {"close", "keep-alive", "Upgrade", "TE", "HTTP2-Settings", "X-Hop", "Trailer"}) {
@@ -189,11 +216,13 @@ TEST(Forward, DropsWhatWouldOverrideTheRequest) {
                              {"X-Original-URL", "/admin"},
                              {"X-Original-URI", "/admin"},
                              {"X-Original-Method", "DELETE"},
-                             {"X-Rewrite-URL", "/admin"}}};
+                             {"X-Rewrite-URL", "/admin"},
+                             {"X-HTTP-Path-Override", "/admin"},
+                             {"X-Envoy-Original-Path", "/admin"}}};
   EXPECT_EQ(forwarded(sent, hop, std::nullopt).size(), 5U);  // Host and how it came
   Hop passing = hop;
   passing.overrides = Overrides::pass;
-  EXPECT_EQ(forwarded(sent, passing, std::nullopt).size(), 12U);
+  EXPECT_EQ(forwarded(sent, passing, std::nullopt).size(), 14U);
 }
 
 // A gateway that meets its own name is talking to itself.

@@ -6,12 +6,15 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "core/ascii.h"
+#include "core/encoding.h"
+#include "core/sha256.h"
 #include "webhook/captured.h"
 #include "webhook/coverage.h"
 #include "webhook/deliveries.h"
@@ -119,28 +122,47 @@ TEST(Tampering, MovesADeliveryToAnotherPathOnlyIfTheAddressIsNotSigned) {
   }
 }
 
-// An address and a form are signed with nothing between them. A path that takes over the beginning of the form makes no
-// event of another path.
-TEST(Tampering, MovesNoFormIntoThePath) {
+Captured captured_twilio(std::string target, std::string form) {
   const Provider twilio = test::builtin("twilio");
   const Result<SignedDelivery> delivery = sign_delivery(twilio, {.secret = "golden-secret",
                                                                  .public_url = std::string(test::public_url),
-                                                                 .target = "/hook/a",
+                                                                 .target = std::move(target),
                                                                  .content_type = "application/x-www-form-urlencoded",
-                                                                 .body = "Body=hi&To=1"});
-  ASSERT_TRUE(delivery);
+                                                                 .body = std::move(form)});
+  EXPECT_TRUE(delivery);
   Captured captured{.title = "twilio", .provider = twilio, .secret = "golden-secret", .request = {}, .now = {}};
   captured.request = {.method = "POST", .target = delivery->target, .fields = {}, .body = delivery->body};
   for (const Field& field : delivery->fields) {
     if (field.name != "I-Twilio-Idempotency-Token") captured.request.fields.emplace_back(field.name, field.value);
   }
+  EXPECT_EQ(outcome_of(captured, captured.request).refused, "");
+  return captured;
+}
+
+// An address and a form are signed with nothing between them. A path that takes over the beginning of the form makes no
+// event of another path.
+TEST(Tampering, MovesNoFormIntoThePath) {
+  Captured captured = captured_twilio("/hook/a", "Body=hi&To=1");
   const Outcome genuine = outcome_of(captured, captured.request);
-  ASSERT_EQ(genuine.refused, "");
   Sent moved = captured.request;
   moved.target = "/hook/aBodyhi";
   moved.body = "To=1";
   const Outcome outcome = outcome_of(captured, moved);
   EXPECT_TRUE(!outcome.refused.empty() || outcome.keys == genuine.keys);
+}
+
+// Nor does an address that takes over all of it: the sender of a message can have the hash of a body of his own signed.
+TEST(Tampering, MovesNoFormIntoTheQuery) {
+  const std::string mine = R"({"id":"made-up"})";
+  const std::string hash = core::to_hex(core::sha256(mine));
+  Captured captured = captured_twilio("/hook?tenant=1", "Body=%26bodySHA256%3D" + hash + "%26x%3D&To=1");
+  Sent moved = captured.request;
+  moved.target = "/hook?tenant=1Body&bodySHA256=" + hash + "&x=To1";
+  moved.body = mine;
+  for (auto& [name, value] : moved.fields) {
+    if (name == "Content-Type") value = "application/json";
+  }
+  EXPECT_NE(outcome_of(captured, moved).refused, "");
 }
 
 // One act of a stranger.
