@@ -65,12 +65,9 @@ std::string table_name(std::string_view line) {
 
 test::FakeResolver resolver() {
   test::FakeResolver made;
-  made.variables = {{"SEMEL_ADMIN_TOKEN", "t"},
-                    {"SEMEL_STORE_KEY", std::string(64, '0')},
-                    {"META_VERIFY_TOKEN", "v"},
-                    {"PAYPAL_API", "client|s3"},
-                    {"STRIPE_SECRET", "s"},
-                    {"STRIPE_SECRET_OLD", "o"}};
+  made.variables = {{"SEMEL_ADMIN_TOKEN", "t"}, {"SEMEL_STORE_KEY", std::string(64, '0')},
+                    {"META_VERIFY_TOKEN", "v"}, {"PAYPAL_API", "client|s3"},
+                    {"STRIPE_SECRET", "s"},     {"STRIPE_SECRET_OLD", "o"}};
   return made;
 }
 
