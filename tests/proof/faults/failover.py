@@ -24,6 +24,7 @@ RELEASE = {"failovers": 20, "episodes": 5}
 NAME = "walreceiver"  # what a standby calls itself unless it is told otherwise
 SYNCHRONOUS = f"synchronous_standby_names = '{NAME}'"
 RETRIES_SOON = "wal_retrieve_retry_interval = 100ms"
+REMEMBERED_S = 5.0  # how long a gateway trusts an answer in its memory
 PRIMARY_LOST = "the standby is cut off, the primary is lost"
 IN_STEP = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'"
 
@@ -110,8 +111,9 @@ def lose_the_primary(pair, stage):
 
 def forget_the_gap(verdict, clients):
     """What others could read of a commit whose wait was cancelled, and which is then lost, is a gap of PostgreSQL's own
-    (docs/postgres.md). Those who were answered for their own attempt are not in it."""
-    gaps = [one for one in verdict.faults if one["what"] == PRIMARY_LOST]
+    (docs/postgres.md), and gateways remember what they read for a while. Those who were answered for their own attempt are
+    not in it."""
+    gaps = [{**one, "until": one["until"] + REMEMBERED_S} for one in verdict.faults if one["what"] == PRIMARY_LOST]
     verdict.calls = [call for call in verdict.calls
                      if not (call.get("replayed") and any(checker.overlaps(call, one) for one in gaps))]
     verdict.violations = checker.check(verdict.records, verdict.calls, verdict.last_fault, oracle.SETTLED_WITHIN,
