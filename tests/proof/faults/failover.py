@@ -134,6 +134,7 @@ def run(context, failovers):
                     lose_the_standby(pair, stage, context.chance.uniform(0.2, 1.5))
                     time.sleep(context.chance.uniform(0.3, 0.6))
                     cancelled += lose_the_primary(pair, stage)
+                time.sleep(REMEMBERED_S + 0.5)  # what is told from now on is no gateway's memory of the gap
                 stage.settle()
                 verdict = stage.end()
                 forget_the_gap(verdict, stage.clients)
