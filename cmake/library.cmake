@@ -21,10 +21,10 @@ function(semel_library name)
   string(REPLACE "_" "-" file ${name})
   set_target_properties(${name} PROPERTIES
     EXPORT_NAME ${part_EXPORT} OUTPUT_NAME ${file} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  install(TARGETS ${name} EXPORT ${file}-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT ${file}-targets NAMESPACE semel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
+  install(TARGETS ${name} EXPORT ${file}-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  install(EXPORT ${file}-targets NAMESPACE semel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/semel COMPONENT library)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${file}.pc.in ${PROJECT_BINARY_DIR}/${file}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${file}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/${file}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 endfunction()
 
 # Sources are found by folder, so adding a file needs no edit here. tools/tidy keeps the folders apart.
@@ -79,10 +79,10 @@ if(SEMEL_GUARD)
     PRIVATE fmt::fmt Boost::json)
 endif()
 
-install(DIRECTORY include/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
 configure_package_config_file(cmake/semel-config.cmake.in semel-config.cmake INSTALL_DESTINATION ${config_folder})
 # Before 1.0 a minor version may break what the last one promised: docs/api.md.
 write_basic_package_version_file(semel-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/semel-config.cmake ${PROJECT_BINARY_DIR}/semel-config-version.cmake
-  DESTINATION ${config_folder})
+  DESTINATION ${config_folder} COMPONENT library)

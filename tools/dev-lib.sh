@@ -78,8 +78,8 @@ build() {
   local preset=$1 started=$SECONDS
   shift
   case $preset in
-    dev | asan | tsan | release | fuzz) ;;
-    *) die 2 "no preset '$preset': dev, asan, tsan, release or fuzz" ;;
+    dev | asan | tsan | release | library | fuzz) ;;
+    *) die 2 "no preset '$preset': dev, asan, tsan, release, library or fuzz" ;;
   esac
   local configured=build/$preset/configured
   if [ ! "$configured" -nt CMakePresets.json ] || [ ! -f "build/$preset/build.ninja" ]; then
@@ -97,7 +97,7 @@ build() {
 run_tests() {
   local preset=${SEMEL_PRESET:-dev} progress=()
   case $preset in
-    release | fuzz) die 2 "the $preset preset builds no tests" ;;
+    release | library | fuzz) die 2 "the $preset preset builds no tests" ;;
   esac
   build "$preset"
   [ -t 1 ] && progress=(--progress)
@@ -143,6 +143,36 @@ run_proof() {
     build dev --target semel_cli fault_driver fault_hammer wall_clock power_cut tamper
     tests/proof/run "$@"
   fi
+}
+
+# What people install: packaging/make says what that is. --check also installs it, in a chroot, as root.
+run_package() {
+  local out=build/package check=''
+  if [ "${1:-}" = --check ]; then
+    check=1
+    shift
+  fi
+  at_most 0 "$@"
+  ensure_packages
+  build release --target semel_cli semel_manual
+  quietly configure-library cmake --preset library "-DCMAKE_INSTALL_LIBDIR=lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
+  build library
+  quietly package packaging/make build/release build/library "$out"
+  if [ -n "$check" ]; then
+    check_package library "$out"
+    check_package story "$out"
+    check_package unit "$out"
+    check_package image "$out"
+  fi
+  echo "in $out:"
+  (cd "$out" && ls -- *.deb *.tar.gz *.json SHA256SUMS container)
+}
+
+# check_package PROGRAM OUT: 77 is a program that cannot run here, and says why.
+check_package() {
+  local status=0
+  python3 -B "tests/package/$1.py" "$2" build/chroot || status=$?
+  [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || die 1 "the package does not hold: $1"
 }
 
 run_fuzz() {

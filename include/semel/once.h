@@ -183,6 +183,15 @@ class Once {
   Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe = {},
                    SharedOrder order = nullptr);
 
+  // For holders that are no action of this process, but renew and end their claims by calls of their own: claims `key`
+  // in the store, once, and answers what the store says. While it is running for another, or another event of its
+  // object is, the call waits for up to `wait_max`, as with InFlight::wait, and is granted the key if it becomes free.
+  // Errors are those of Store::claim; after Code::unavailable, repeat the call with the same owner.
+  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms, Millis wait_max);
+
+  // Such a holder has ended its claim: wakes the callers of this process that wait for the key.
+  void ended(const Key& key);
+
  private:
   friend class BlockingOnce;
   void close();  // nothing more is told later

@@ -9,6 +9,13 @@
 //   if (!key) return complain(key.error().detail);
 #pragma once
 
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#error "Semel needs GCC 13 or newer, or clang 16 or newer: older GCCs free what a coroutine's lambda captures twice."
+#endif
+#if __cplusplus < 202100L
+#error "Semel is written in C++23: compile with -std=c++23."
+#endif
+
 #include <cstdint>
 #include <expected>
 #include <string>

@@ -1,24 +1,24 @@
 // The order of checks, and the only use of the connection.
 #include "admin/admin.h"
 
+#include <expected>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "admin/access.h"
 #include "admin/answers.h"
+#include "admin/caller.h"
 #include "admin/page.h"
 #include "admin/sources.h"
 #include "config/config.h"
-#include "core/crypto.h"
 #include "http/failure.h"
 #include "http/transaction.h"
 #include "http/writer.h"
 #include "policy/host.h"
 #include "policy/request_view.h"
-#include "reading/secret.h"
 #include <semel/async.h>
 #include <semel/response.h>
 
@@ -43,24 +43,6 @@ bool is_meant(const policy::RequestView& request, Exposure exposure, const confi
   return !config.server.hosts.empty() && policy::answers_to(config.server.hosts, host);
 }
 
-bool has_token(const policy::RequestView& request, const reading::Secret& token) {
-  const std::string_view given = field_of(request, "Authorization");
-  constexpr std::string_view scheme = "Bearer ";
-  return given.starts_with(scheme) && core::equal_in_constant_time(given.substr(scheme.size()), token.reveal());
-}
-
-// Null if `request` may go on.
-std::optional<Response> without_access(Access access, const policy::RequestView& request,
-                                       const reading::Secret& token) {
-  if (access == Access::anyone) return std::nullopt;
-  if (token.empty()) {
-    if (access == Access::reader) return std::nullopt;
-    return error_answer(403, "needs a token: set token in [admin]");
-  }
-  if (has_token(request, token)) return std::nullopt;
-  return error_answer(401, "send Authorization: Bearer TOKEN");
-}
-
 Response wrong_method(std::string_view allowed) {
   const std::string_view methods = allowed.empty() ? std::string_view("GET, HEAD") : allowed;
   Response answer = error_answer(405, "only " + std::string(methods == "GET, HEAD" ? "GET" : methods) + " here");
@@ -81,6 +63,7 @@ Task<void> Admin::answer(http::Transaction* client) {
   policy::RequestView request;
   request.method = client->head().method();
   request.fields = client->head().fields();
+  request.ip = client->peer();
   policy::set_target(request, client->head().target());
   const Response response = co_await response_to(client, request);
   const auto fields = [&](http::HeadWriter& out) {
@@ -99,7 +82,8 @@ Task<Response> Admin::response_to(http::Transaction* client, policy::RequestView
   const Found found = find(pages_, request.method, request.path);
   if (found.page == nullptr && !is_read(request.method)) co_return wrong_method(found.allowed);
   const Access access = found.page == nullptr ? Access::reader : found.page->access;
-  if (auto refusal = without_access(access, request, config->admin.token)) co_return *std::move(refusal);
+  const std::expected<Caller, Response> caller = admitted(access, request, config->admin);
+  if (!caller) co_return caller.error();
   if (found.page == nullptr) co_return error_answer(404, "no such page");
   std::string body;
   if (!is_read(request.method)) {
@@ -111,7 +95,7 @@ Task<Response> Admin::response_to(http::Transaction* client, policy::RequestView
     body = *std::move(read);
   }
   request.body = body;
-  co_return co_await found.page->handler(&sources_, request);
+  co_return co_await found.page->handler(&sources_, request, *caller);
 }
 
 }  // namespace semel::admin

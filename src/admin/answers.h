@@ -15,11 +15,40 @@ inline Response json_answer(std::uint16_t status, std::string body) {
   return {.status = status, .fields = {{.name = "Content-Type", .value = "application/json"}}, .body = std::move(body)};
 }
 
-// {"error":"…"}
-inline Response error_answer(std::uint16_t status, std::string_view error) {
+inline std::string_view title_of(std::uint16_t status) {
+  switch (status) {
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 409:
+      return "Conflict";
+    case 421:
+      return "Misdirected Request";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Error";
+  }
+}
+
+// A problem (RFC 9457).
+inline Response error_answer(std::uint16_t status, std::string_view detail) {
   std::string body;
-  core::json::JsonWriter(body).begin_object().text("error", error).end_object();
-  return json_answer(status, std::move(body));
+  core::json::JsonWriter json(body);
+  json.begin_object().text("type", "about:blank").text("title", title_of(status)).number("status", status);
+  json.bytes("detail", detail).end_object();
+  Response answer = json_answer(status, std::move(body));
+  answer.fields.front().value = "application/problem+json";
+  return answer;
 }
 
 }  // namespace semel::admin

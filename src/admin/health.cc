@@ -5,10 +5,14 @@
 #include <variant>
 
 #include "admin/answers.h"
+#include "admin/caller.h"
 #include "admin/handlers.h"
 #include "admin/sources.h"
+#include "core/encoding.h"
 #include "core/json/writer.h"
+#include "core/seal.h"
 #include "policy/request_view.h"
+#include "store/identity.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -20,10 +24,12 @@
 namespace semel::admin {
 namespace {
 
-// Writes a key of its own and frees it again.
+// Writes a key that nobody has and frees it again. With the key of the last time, a store could answer from what it
+// remembers, without writing.
 Task<std::string> store_trouble(Store* store) {
-  const Result<Key> key = make_key("semel-health", "", "readyz");
-  const Terms terms{.lease = Millis{1'000}, .ttl = Millis{60'000}, .lapsed = Terms::Lapsed::taken_over, .owner = 1};
+  const core::Salt salt = store::random_salt();
+  const Result<Key> key = make_key("semel-health", "", "readyz " + core::to_hex(salt));
+  const Terms terms{.lease = Millis{1'000}, .ttl = Millis{5'000}, .lapsed = Terms::Lapsed::taken_over, .owner = 1};
   const Fingerprint none{};
   const Result<Claim> claim = co_await store->claim(*key, none, terms);
   if (!claim) co_return claim.error().detail;
@@ -36,13 +42,13 @@ Task<std::string> store_trouble(Store* store) {
 
 }  // namespace
 
-Task<Response> health(const Sources* /*sources*/, policy::RequestView /*request*/) {
+Task<Response> health(const Sources* /*sources*/, policy::RequestView /*request*/, Caller /*caller*/) {
   std::string body;
   core::json::JsonWriter(body).begin_object().text("status", "alive").end_object();
   co_return json_answer(200, std::move(body));
 }
 
-Task<Response> readiness(const Sources* sources, policy::RequestView /*request*/) {
+Task<Response> readiness(const Sources* sources, policy::RequestView /*request*/, Caller /*caller*/) {
   std::string body;
   core::json::JsonWriter json(body);
   if (sources->draining()) {
@@ -60,7 +66,7 @@ Task<Response> readiness(const Sources* sources, policy::RequestView /*request*/
   co_return json_answer(ready ? 200 : 503, std::move(body));
 }
 
-Task<Response> metrics(const Sources* sources, policy::RequestView /*request*/) {
+Task<Response> metrics(const Sources* sources, policy::RequestView /*request*/, Caller /*caller*/) {
   co_return Response{.status = 200,
                      .fields = {{.name = "Content-Type", .value = "text/plain; version=0.0.4; charset=utf-8"}},
                      .body = sources->metrics()};

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "admin/caller.h"
 #include "admin/sources.h"
 #include "policy/request_view.h"
 #include <semel/async.h>
@@ -18,15 +19,16 @@ namespace semel::admin {
 
 enum class Access : std::uint8_t {
   anyone,   // no token is asked for
-  reader,   // needs the token, if the configuration has one
-  changer,  // needs the token, and a configuration that has one: without, any page in a browser here could change keys
+  reader,   // needs a token of any role, if the configuration has one
+  changer,  // needs one of an operator, and a configuration that has it: without, any page in a browser could change
+            // keys
 };
 
 // `sources` and what `request` points to outlive the task.
-using PageHandler = Task<Response> (*)(const Sources* sources, policy::RequestView request);
+using PageHandler = Task<Response> (*)(const Sources* sources, policy::RequestView request, Caller caller);
 
 struct Page {
-  std::string_view path;    // a path, or with a final `/*` everything below it
+  std::string_view path;    // with `{id}` for one segment of any text, and with a final `/*` for everything below it
   std::string_view method;  // GET answers HEAD too; of every other method the body is read
   Access access;
   PageHandler handler;

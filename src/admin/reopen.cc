@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "admin/answers.h"
+#include "admin/caller.h"
 #include "admin/handlers.h"
 #include "admin/sources.h"
 #include "config/config.h"
@@ -61,7 +62,7 @@ std::optional<Key> key_at(const config::Config& config, policy::RequestView requ
 
 }  // namespace
 
-Task<Response> reopen(const Sources* sources, policy::RequestView request) {
+Task<Response> reopen(const Sources* sources, policy::RequestView request, Caller /*caller*/) {
   const std::shared_ptr<const config::Config> config = sources->config();
   const auto path = policy::evaluate(policy::expression("{query:path}"), request);
   const std::optional<Key> key = path ? key_at(*config, request, *path) : std::nullopt;

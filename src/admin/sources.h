@@ -8,6 +8,8 @@
 #include <string>
 
 #include "config/config.h"
+#include "store/audit_log.h"
+#include "store/desk.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -25,6 +27,9 @@ struct Sources {
   std::function<bool()> draining;                                 // whether the gateway is on its way out
   std::function<void(const Key&)> forget;                         // an operator has changed this key
   Millis forgotten_within{0};                                     // by every gateway on this store
+  store::Desk* desk = nullptr;                                    // null if the store has none
+  store::AuditLog* audit = nullptr;                               // the same; without it nothing is settled
+  std::function<Time()> now = {};                                 // for the audit log
 };
 
 }  // namespace semel::admin

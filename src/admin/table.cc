@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,9 +16,23 @@ constexpr std::array all{
     Page{.path = "/readyz", .method = "GET", .access = Access::anyone, .handler = &readiness},
     Page{.path = "/metrics", .method = "GET", .access = Access::reader, .handler = &metrics},
     Page{.path = "/v1/webhooks/reopen", .method = "POST", .access = Access::changer, .handler = &reopen},
+    Page{.path = "/v1/keys", .method = "GET", .access = Access::reader, .handler = &list_keys},
+    Page{.path = "/v1/keys/find", .method = "POST", .access = Access::reader, .handler = &find_key},
+    Page{.path = "/v1/keys/{id}", .method = "GET", .access = Access::reader, .handler = &show_key},
+    Page{.path = "/v1/keys/{id}/response", .method = "GET", .access = Access::changer, .handler = &show_response},
+    Page{.path = "/v1/keys/{id}/resolve", .method = "POST", .access = Access::changer, .handler = &resolve_key},
+    Page{.path = "/v1/keys/{id}/reopen", .method = "POST", .access = Access::changer, .handler = &reopen_key},
+    Page{.path = "/v1/audit", .method = "GET", .access = Access::reader, .handler = &show_audit},
+    Page{.path = "/v1/openapi.json", .method = "GET", .access = Access::reader, .handler = &openapi},
 };
 
 bool is_for(const Page& page, std::string_view path) {
+  constexpr std::string_view any = "{id}";
+  if (const std::size_t at = page.path.find(any); at != std::string_view::npos) {
+    if (!path.starts_with(page.path.substr(0, at))) return false;
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    return end > at && path.substr(end) == page.path.substr(at + any.size());
+  }
   if (!page.path.ends_with("/*")) return path == page.path;
   return path.starts_with(page.path.substr(0, page.path.size() - 1));
 }

@@ -1,5 +1,7 @@
+// `semel check`: what is wrong with a configuration, and what it means for callers.
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
@@ -9,14 +11,56 @@
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/stores.h"
+#include "config/config.h"
 #include "gateway/tls_set.h"
 #include "policy/route.h"
+#include "reading/address.h"
+#include "reading/units.h"
 #include "webhook/webhook.h"
 #include <semel/clock.h>
+#include <semel/http_request.h>
+#include <semel/once.h>
 #include <semel/result.h>
 
 namespace semel::cli {
 namespace {
+
+std::string_view unknown_text(Policy::OnUnknown what) {
+  switch (what) {
+    case Policy::OnUnknown::hold:
+      return "an unknown outcome holds";
+    case Policy::OnUnknown::retry:
+      return "an unknown outcome runs again";
+    case Policy::OnUnknown::probe:
+      break;
+  }
+  return "an unknown outcome is asked about";
+}
+
+// What a caller may rely on here, in one line.
+std::string protection(const policy::Route& route) {
+  if (route.key == KeyMode::off) return "NOT guarded (key = \"off\")";
+  const Policy& policy = route.target.policy;
+  const std::string by =
+      fmt::format("{} {}, of each {}, for {}, {}", route.key_from.text,
+                  route.key == KeyMode::required ? "(required)" : "(if there is one)", route.scope.text,
+                  reading::duration_text(policy.ttl), unknown_text(policy.on_unknown));
+  if (route.mode == policy::Mode::observe) return "NOT guarded, only watched (mode = \"observe\"): by " + by;
+  return "guarded by " + by;
+}
+
+// What a token may do, in words.
+std::string api_terms(const config::ApiToken& token) {
+  std::string terms = "; may";
+  if (token.may.claim) terms += " claim";
+  if (token.may.end) terms += " end";
+  if (token.may.get) terms += " get";
+  if (token.scope) terms += "; one scope only";
+  terms += fmt::format("; lease up to {}, ttl up to {}", reading::duration_text(token.lease_max),
+                       reading::duration_text(token.ttl_max));
+  if (token.rate) terms += fmt::format("; {} items", reading::rate_text(*token.rate));
+  return terms;
+}
 
 int check_config(const std::string& path) {
   const auto config = load_config(path);
@@ -32,11 +76,16 @@ int check_config(const std::string& path) {
   fmt::print("{}: fine: {} upstream(s), {} webhook(s), {} route(s)\n", path, config->upstreams.size(),
              config->webhooks.size(), config->routes.size());
   for (const webhook::Webhook& webhook : config->webhooks) {
-    fmt::print("  {} {} -> {}\n", webhook.provider, webhook.path.text, config->upstreams[webhook.target.upstream].name);
+    fmt::print("  {} {} -> {}\n      each event once, for {}\n", webhook.provider, webhook.path.text,
+               config->upstreams[webhook.target.upstream].name, reading::duration_text(webhook.target.policy.ttl));
   }
   for (const policy::Route& route : config->routes) {
-    fmt::print("  {} {} -> {}\n", fmt::format("{}", fmt::join(route.methods, ",")), route.path.text,
-               config->upstreams[route.target.upstream].name);
+    fmt::print("  {} {} -> {}\n      {}\n", fmt::format("{}", fmt::join(route.methods, ",")), route.path.text,
+               config->upstreams[route.target.upstream].name, protection(route));
+  }
+  if (const auto& listen = config->api.listen) fmt::print("  claims API on {}\n", reading::endpoint_text(*listen));
+  for (const config::ApiToken& token : config->api.tokens) {
+    fmt::print("  token {}: {}{}\n", token.name, fmt::join(token.namespaces, ", "), api_terms(token));
   }
   const std::unique_ptr<Clock> clock = make_system_clock();
   for (const std::string& concern : concerns(config->store, *clock)) {

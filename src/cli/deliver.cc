@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -33,10 +33,12 @@ struct Sending {
       : delivery(what),
         left(how.times),
         ticker(clock, context.get_executor()),
-        upstream({.addresses = {{.host = how.url.authority.host, .port = how.url.authority.port}},
-                  .connect_time = Millis{5'000},
-                  .idle_max = how.parallel},
-                 clock, context.get_executor(), ticker) {
+        upstream(
+            {.addresses = {{.host = how.url.authority.host, .port = how.url.authority.port, .secure = how.url.secure}},
+             .connect_time = Millis{5'000},
+             .idle_max = how.parallel,
+             .tls = how.tls},
+            clock, context.get_executor(), ticker) {
     http::HeadWriter out = http::HeadWriter::request(head, delivery.method, delivery.target);
     out.field("Host", reading::host_field(how.url));
     for (const Field& field : delivery.fields) out.field(field.name, field.value);
@@ -48,7 +50,7 @@ struct Sending {
   std::uint32_t left;
   std::uint32_t sending = 0;
   std::string head;
-  std::vector<std::uint16_t> statuses;
+  Delivered delivered;
   boost::asio::io_context context{1};
   http::Ticker ticker;
   http::Upstream upstream;
@@ -59,9 +61,10 @@ Task<std::uint16_t> send_one(Sending* run) {
   http::CallEnd end = co_await call.send(run->head, run->delivery.body);
   if (end == http::CallEnd::answered) end = co_await call.read_head();
   if (end != http::CallEnd::answered) co_return 0;
-  const http::Try<std::string> answer = co_await call.read_body_up_to(body_bytes_max);
+  http::Try<std::string> answer = co_await call.read_body_up_to(body_bytes_max);
   if (!answer) co_return 0;
   const std::uint16_t status = call.head().status();
+  run->delivered.body = *std::move(answer);
   call.finish();
   co_return status;
 }
@@ -71,15 +74,14 @@ Task<void> send_in_turn(Sending* run) {
   while (run->left > 0) {
     --run->left;
     const std::uint16_t status = co_await send_one(run);
-    run->statuses.push_back(status);
+    run->delivered.statuses.push_back(status);
   }
   if (--run->sending == 0) run->context.stop();
 }
 
 }  // namespace
 
-std::vector<std::uint16_t> deliver(const webhook::SignedDelivery& delivery, const DeliverOptions& options,
-                                   Clock& clock) {
+Delivered deliver(const webhook::SignedDelivery& delivery, const DeliverOptions& options, Clock& clock) {
   Sending run(delivery, options, clock);
   run.ticker.start();
   run.sending = std::min(options.parallel, options.times);
@@ -87,7 +89,8 @@ std::vector<std::uint16_t> deliver(const webhook::SignedDelivery& delivery, cons
     boost::asio::co_spawn(run.context, send_in_turn(&run), boost::asio::detached);
   }
   run.context.run();
-  return run.statuses;
+  run.delivered.trouble = run.upstream.trouble();
+  return std::move(run.delivered);
 }
 
 }  // namespace semel::cli

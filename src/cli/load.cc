@@ -12,8 +12,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,6 +23,7 @@
 #include "config/config.h"
 #include "config/parse.h"
 #include "reading/issue.h"
+#include "reading/nearest.h"
 #include "reading/resolver.h"
 #include "webhook/provider.h"
 #include "webhook/webhook.h"
@@ -59,7 +62,11 @@ std::optional<webhook::Provider> load_provider_file(const std::string& name, con
     const auto files = webhook::builtin_providers();
     const auto found = std::ranges::find(files, name, &webhook::ProviderFile::name);
     if (found == files.end()) {
-      fmt::print(stderr, "semel: there is no provider \"{}\"; `semel providers` lists them\n", name);
+      std::vector<std::string_view> names;
+      for (const webhook::ProviderFile& each : files) names.push_back(each.name);
+      const auto meant = reading::nearest(name, names);
+      fmt::print(stderr, "semel: there is no provider \"{}\"{}; `semel providers` lists them\n", name,
+                 meant ? fmt::format(" (did you mean \"{}\"?)", *meant) : "");
       return std::nullopt;
     }
     file = name + ".toml";

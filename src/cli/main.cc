@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +42,30 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   return 2;
 }
 
+// `semel help [COMMAND]`
+void add_help(CLI::App& app, semel::cli::Command& run) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* const command = app.add_subcommand("help", "Explain the program, or one of its commands");
+  command->add_option("command", *words, "The command, such as `serve` or `providers check`");
+  command->callback([words, &app, &run] {
+    run = [words, &app] {
+      const CLI::App* about = &app;
+      std::string before;
+      for (const std::string& word : *words) {
+        const auto known = about->get_subcommands([&](const CLI::App* each) { return each->get_name() == word; });
+        if (known.empty()) {
+          fmt::print(stderr, "semel help: there is no command '{}'; `semel help` lists them\n", word);
+          return 2;
+        }
+        before += (before.empty() ? "" : " ") + about->get_name();
+        about = known.front();
+      }
+      fmt::print("{}", about->help(before));
+      return 0;
+    };
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what nobody can handle ends the process
@@ -55,8 +80,10 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what no
   semel::cli::add_providers(app, run);
   semel::cli::add_sign(app, run);
   semel::cli::add_check(app, run);
+  semel::cli::add_keys(app, run);
   semel::cli::add_migrate(app, run);
   semel::cli::add_version(app, run);
+  add_help(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

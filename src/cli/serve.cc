@@ -16,6 +16,9 @@
 
 #include "admin/admin.h"
 #include "admin/sources.h"
+#include "api/access.h"
+#include "api/api.h"
+#include "api/work.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/process.h"
@@ -25,8 +28,12 @@
 #include "gateway/gateway.h"
 #include "gateway/plan.h"
 #include "gateway/replay_cache.h"
+#include "gateway/worker.h"
 #include "reading/address.h"
+#include "store/audit_log.h"
 #include "store/capable_store.h"
+#include "store/desk.h"
+#include "store/lookup.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
 #include <semel/clock.h>
@@ -69,8 +76,13 @@ int serve(const ServeOptions& options) {
   }
   ServeHooks hooks;
   hooks.started = [&](const Ports& ports) {
-    fmt::print(stderr, "semel: listening on {}, admin on port {}\n", reading::endpoint_text(config->server.listen),
-               ports.admin);
+    if (ports.gateway == 0) {
+      fmt::print(stderr, "semel: listening on port {} for claims only, admin on port {}\n", ports.api, ports.admin);
+      return;
+    }
+    const std::string api = ports.api == 0 ? std::string() : fmt::format(", claims API on port {}", ports.api);
+    fmt::print(stderr, "semel: listening on {}, admin on port {}{}\n", reading::endpoint_text(config->server.listen),
+               ports.admin, api);
   };
   if (options.upstream.empty()) hooks.new_config = [&] { return load_config(options.config); };
   return run_gateway(config, hooks);
@@ -94,20 +106,44 @@ std::shared_ptr<const config::Config> within(std::size_t files, const std::share
 }
 
 // The operators' listener, beside the gateway's own. Returns its port; 0 if there is none.
-Result<std::uint16_t> open_admin(gateway::Gateway& gateway, Store& store, Reopening* reopening,
+struct Operated {
+  Store& store;
+  Reopening* reopening;
+  store::Desk* desk;
+  store::AuditLog* audit;
+};
+Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& operated, Clock& clock,
                                  const config::AdminConfig& config) {
   if (!config.listen) return 0;
-  admin::Sources sources{.store = store,
-                         .reopening = reopening,
+  admin::Sources sources{.store = operated.store,
+                         .reopening = operated.reopening,
                          .config = [&gateway] { return gateway.plan()->config; },
                          .metrics = [&gateway] { return gateway.metrics().render(); },
                          .upstream_trouble = [&gateway] { return gateway::upstream_trouble(gateway.plan()); },
                          .draining = [&gateway] { return gateway.draining(); },
                          .forget = [&gateway](const Key& key) { gateway.forget(key); },
-                         .forgotten_within = gateway::ReplayCache::trusted_for};
+                         .forgotten_within = gateway::ReplayCache::trusted_for,
+                         .desk = operated.desk,
+                         .audit = operated.audit,
+                         .now = [&clock] { return clock.wall(); }};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));
+}
+
+// The listener of the claims API, beside the gateway's own. Returns its port; 0 if there is none.
+Result<std::uint16_t> open_api(gateway::Gateway& gateway, Store& store, store::Lookup* lookup, api::Rates& rates,
+                               const config::ApiConfig& config) {
+  if (!config.listen) return 0;
+  if (lookup == nullptr) return fail(Code::invalid, "[api] needs a store that can look at keys");
+  return gateway.listen_for_api(*config.listen, [&store, lookup, &rates](const gateway::Neighbours& neighbours) {
+    const api::Ledgers ledgers{.once = neighbours.once, .clock = neighbours.clock, .store = store, .lookup = *lookup};
+    return std::make_unique<api::Api>(api::ApiParts{.ledgers = ledgers,
+                                                    .rates = rates,
+                                                    .metrics = neighbours.metrics,
+                                                    .log = neighbours.log,
+                                                    .config = neighbours.config});
+  });
 }
 
 }  // namespace
@@ -133,17 +169,21 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   }
   for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   telemetry::LogSink log(STDOUT_FILENO);
-  Store& opened = *store->store;
-  Reopening* const reopening = store->reopening;
+  const Operated operated{
+      .store = *store->store, .reopening = store->reopening, .desk = store->desk, .audit = store->audit};
+  store::Lookup* const lookup = store->lookup;
+  api::Rates rates;  // outlives the gateway, which owns what uses it
   auto gateway = gateway::Gateway::open(config, *std::move(store), *clock, log, random_seed(), store_metrics);
   const Result<std::uint16_t> admin_port =
-      gateway ? open_admin(**gateway, opened, reopening, config->admin) : std::unexpected(gateway.error());
-  if (!admin_port) {
-    fmt::print(stderr, "semel: {}\n", admin_port.error().detail);
+      gateway ? open_admin(**gateway, operated, *clock, config->admin) : std::unexpected(gateway.error());
+  const Result<std::uint16_t> api_port = admin_port ? open_api(**gateway, operated.store, lookup, rates, config->api)
+                                                    : std::unexpected(admin_port.error());
+  if (!api_port) {
+    fmt::print(stderr, "semel: {}\n", api_port.error().detail);
     return 1;
   }
   (*gateway)->start();
-  hooks.started({.gateway = (*gateway)->port(), .admin = *admin_port});
+  hooks.started({.gateway = (*gateway)->port(), .admin = *admin_port, .api = *api_port});
   for (;;) {
     const Signal signal = next_signal(std::chrono::hours(1));
     if (signal == Signal::stop) break;

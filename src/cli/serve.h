@@ -13,6 +13,7 @@ namespace semel::cli {
 struct Ports {
   std::uint16_t gateway = 0;
   std::uint16_t admin = 0;  // 0 if there is no admin listener
+  std::uint16_t api = 0;    // 0 if there is no claims API
 };
 
 struct ServeHooks {

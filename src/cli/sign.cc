@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "cli/deliver.h"
 #include "cli/load.h"
 #include "cli/process.h"
+#include "http/tls.h"
 #include "reading/address.h"
 #include <semel/clock.h>
 #include <semel/response.h>
@@ -43,6 +45,9 @@ struct SignArguments {
   std::string folder;
   std::vector<std::string> headers;
   std::int64_t age_seconds = 0;
+  std::string ca;
+  bool insecure = false;
+  bool curl = false;
   bool send = false;
   std::uint32_t times = 1;
   std::uint32_t parallel = 1;
@@ -81,12 +86,42 @@ void print(const webhook::SignedDelivery& delivery) {
 int send(const webhook::SignedDelivery& delivery, const DeliverOptions& options, Clock& clock) {
   raise_file_limit();
   std::map<std::uint16_t, std::uint32_t> counts;
-  for (const std::uint16_t status : deliver(delivery, options, clock)) ++counts[status];
+  const Delivered delivered = deliver(delivery, options, clock);
+  for (const std::uint16_t status : delivered.statuses) ++counts[status];
   for (const auto& [status, count] : counts) {
     fmt::print("{} x {}\n", count, status == 0 ? std::string("no answer") : std::to_string(status));
   }
+  if (!delivered.trouble.empty()) fmt::print(stderr, "semel sign: {}\n", delivered.trouble);
+  if (!delivered.body.empty()) fmt::print("{}{}", delivered.body, delivered.body.ends_with('\n') ? "" : "\n");
   const bool fine = std::ranges::all_of(counts, [](const auto& each) { return each.first >= 200 && each.first < 300; });
   return fine ? 0 : 1;
+}
+
+int send_as_told(const SignArguments& given, const webhook::SignedDelivery& delivery, const reading::Url& url,
+                 Clock& clock) {
+  DeliverOptions options{.url = url, .times = given.times, .parallel = given.parallel};
+  if (url.secure) {
+    auto tls = http::TlsContext::for_client({.ca_file = given.ca,
+                                             .cert_file = {},
+                                             .key_file = {},
+                                             .verify = given.insecure ? http::Verify::nothing : http::Verify::peer});
+    if (!tls) return complain(tls.error().detail);
+    options.tls = *std::move(tls);
+  }
+  return send(delivery, options, clock);
+}
+
+// In single quotes, for a shell.
+std::string in_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out.append(c == '\'' ? "'\\''" : std::string(1, c));
+  return out + "'";
+}
+
+void print_curl(const webhook::SignedDelivery& delivery, const std::string& url) {
+  fmt::print("curl -X {} {}", delivery.method, in_quotes(url));
+  for (const Field& field : delivery.fields) fmt::print(" \\\n  -H {}", in_quotes(field.name + ": " + field.value));
+  fmt::print(" \\\n  --data-binary {}\n", in_quotes(delivery.body));
 }
 
 int sign(const SignArguments& given) {
@@ -117,9 +152,12 @@ int sign(const SignArguments& given) {
   }
   const Result<webhook::SignedDelivery> delivery = webhook::sign_delivery(*provider, order);
   if (!delivery) return complain(delivery.error().detail);
-  if (given.send && url->secure) return complain("sending to https:// is not supported yet");
-  if (given.send) return send(*delivery, {.url = *url, .times = given.times, .parallel = given.parallel}, *clock);
-  print(*delivery);
+  if (given.send) return send_as_told(given, *delivery, *url, *clock);
+  if (given.curl) {
+    print_curl(*delivery, given.url);
+  } else {
+    print(*delivery);
+  }
   return 0;
 }
 
@@ -146,7 +184,11 @@ void add_sign(CLI::App& app, Command& run) {
   command->add_option("--content-type", given->content_type, "Of the body")->capture_default_str();
   command->add_option("--age", given->age_seconds, "Sign as of N seconds ago")->capture_default_str();
   command->add_option("--providers", given->folder, "A folder of provider files of your own");
-  command->add_flag("--send", given->send, "Send it, and print the statuses; exit 0 if all are 2xx");
+  command->add_flag("--send", given->send,
+                    "Send it, and print the statuses and the last answer's body; exit 0 if all are 2xx");
+  command->add_flag("--curl", given->curl, "Print it as a command for curl")->excludes("--send");
+  command->add_option("--ca", given->ca, "For https://: the authority that is trusted (PEM), instead of the machine's");
+  command->add_flag("--insecure", given->insecure, "For https://: trust any certificate");
   command->add_option("--times", given->times, "How often to send it")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));

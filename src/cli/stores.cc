@@ -18,6 +18,7 @@
 #include "store/capable_store.h"
 #include "store/embedded/identity_file.h"
 #include "store/embedded/store.h"
+#include "store/memory.h"
 #include "store/sealed_store.h"
 #include "telemetry/metrics.h"
 #include <semel/clock.h>
@@ -47,7 +48,7 @@ Result<store::CapableStore> open_inner(const config::Config& config, Clock& cloc
                                        const std::vector<core::AesKey>& keys) {
   const config::StoreConfig& store = config.store;
   if (store.kind == config::StoreKind::memory) {  // it keeps nothing on disk
-    return store::CapableStore{make_memory_store(clock)};
+    return store::make_capable_memory_store(clock);
   }
   const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {
     metrics->batch_writes.add(static_cast<double>(writes));

@@ -20,6 +20,7 @@
 #include "reading/units.h"
 #include "webhook/webhook.h"
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/result.h>
 
 namespace semel::config {
@@ -50,7 +51,35 @@ struct ServerConfig {
 struct AdminConfig {
   std::optional<reading::Endpoint> listen =
       reading::Endpoint{.host = "127.0.0.1", .port = 9080};  // null if there is no admin listener
-  reading::Secret token;                                     // empty if none is asked for
+  reading::Secret token;                                     // of the role admin; empty if none is asked for
+  reading::Secret viewer;                                    // tokens by role; empty if there is none
+  reading::Secret operates;
+  reading::Secret admin;
+};
+
+// What the holder of a token may do.
+struct ApiRights {
+  bool claim = true;  // and renew
+  bool end = true;    // complete, release, and renew
+  bool get = true;
+};
+
+// Who may call the claims API. The secret itself is not kept.
+struct ApiToken {
+  std::string name;
+  Digest secret_sha256{};
+  std::vector<std::string> namespaces;  // as they are, or with `*` at the end: all that begin so
+  ApiRights may;
+  std::optional<std::string> scope;  // the only one that the token may name
+  Millis lease_max{3'600'000};
+  Millis ttl_max{30 * 86'400'000LL};
+  std::optional<reading::Rate> rate;  // of items
+};
+
+struct ApiConfig {
+  std::optional<reading::Endpoint> listen;  // null if there is no claims API
+  std::optional<TlsFiles> tls;
+  std::vector<ApiToken> tokens;
 };
 
 enum class StoreKind : std::uint8_t { embedded, memory, postgres, redis, redis_cluster };
@@ -126,6 +155,7 @@ struct UpstreamConfig {
 struct Config {
   ServerConfig server;
   AdminConfig admin;
+  ApiConfig api;
   StoreConfig store;
   LimitsConfig limits;
   LogConfig log;

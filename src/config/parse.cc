@@ -30,7 +30,8 @@ namespace {
 
 constexpr std::size_t file_bytes_max = 4U << 20U;
 
-// The tables of an array of tables; anything else is reported.
+}  // namespace
+
 std::vector<const reading::Node*> tables_of(reading::Reading& reading, const reading::Node* node,
                                             std::string_view name) {
   std::vector<const reading::Node*> tables;
@@ -49,12 +50,15 @@ std::vector<const reading::Node*> tables_of(reading::Reading& reading, const rea
   return tables;
 }
 
+namespace {
+
 Config read_document(reading::Reading& reading, const reading::Node& root) {
   Config config;
   Places places;
   reading::TableReader top(reading, &root, "the file");
   read_server(reading, top.find("server"), config.server);
   read_admin(reading, top.find("admin"), config.admin);
+  read_api(reading, top.find("api"), config.api);
   read_store(reading, top.find("store"), config.store);
   read_limits(reading, top.find("limits"), config.limits);
   read_log(reading, top.find("log"), config.log);

@@ -151,6 +151,11 @@ void check_terms(reading::TableReader& table, const Policy& policy) {
   }
 }
 
+void fit_defaults(const reading::TableReader& table, Policy& policy) {
+  if (!table.has("lease")) policy.lease = std::min(policy.lease, policy.ttl);
+  if (!table.has("wait_max")) policy.wait_max = std::min(policy.wait_max, policy.ttl);
+}
+
 void read_route(reading::Reading& reading, const reading::Node& node, Config& config) {
   reading::TableReader table(reading, &node, "route");
   const auto parse_identity = [](std::string_view text) { return policy::parse_expression(text); };
@@ -179,6 +184,7 @@ void read_route(reading::Reading& reading, const reading::Node& node, Config& co
   reading::read_choice(table, "on_store_down", route.target.on_store_down, store_down_choices);
   reading::read_flag(table, "buffer", route.target.buffer);
   reading::read_choice(table, "mode", route.mode, mode_choices);
+  fit_defaults(table, route.target.policy);
   route.plain_path = policy::plainest(route.path);
   check_route(table, route);
   table.finish();

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "config/config.h"
+#include "policy/reply.h"
 #include "reading/document.h"
 #include "reading/issue.h"
 #include "reading/read_values.h"
@@ -21,8 +23,10 @@ inline constexpr std::array on_unknown_choices{reading::Choice<Policy::OnUnknown
 
 void read_server(reading::Reading& reading, const reading::Node* node, ServerConfig& server);
 void read_admin(reading::Reading& reading, const reading::Node* node, AdminConfig& admin);
+void read_api(reading::Reading& reading, const reading::Node* node, ApiConfig& api);
 void read_log(reading::Reading& reading, const reading::Node* node, LogConfig& log);
 void read_reply(reading::Reading& reading, const reading::Node* node, policy::ReplyConfig& reply);
+void read_reply_status(reading::TableReader& table, std::vector<policy::StatusRule>& into);  // its `status`
 void read_store(reading::Reading& reading, const reading::Node* node, StoreConfig& store);
 void read_limits(reading::Reading& reading, const reading::Node* node, LimitsConfig& limits);
 
@@ -39,10 +43,19 @@ struct Places {
 void read_route(reading::Reading& reading, const reading::Node& node, Config& config);
 void read_webhook(reading::Reading& reading, const reading::Node& node, Config& config);
 
+// The table `tls` of a listener, which is called `name` in messages.
+void read_tls(reading::TableReader& table, std::string_view name, std::optional<TlsFiles>& into);
+
 // Shared by both.
 void read_upstream_name(reading::TableReader& table, const Config& config, std::size_t& into);
 void read_path(reading::TableReader& table, policy::Pattern& into);
 void check_terms(reading::TableReader& table, const Policy& policy);
+// A default that would be longer than the ttl of the file is as long as that.
+void fit_defaults(const reading::TableReader& table, Policy& policy);
+
+// The tables of an array of tables; anything else is reported.
+std::vector<const reading::Node*> tables_of(reading::Reading& reading, const reading::Node* node,
+                                            std::string_view name);
 
 // The rules of one route that involve several of its keys.
 void check_route(reading::TableReader& table, const policy::Route& route);

@@ -89,6 +89,22 @@ reading::Parsed<void> check_method(const std::string& method) {
 
 }  // namespace
 
+void read_tls(reading::TableReader& table, std::string_view name, std::optional<TlsFiles>& into) {
+  if (const reading::Node* const tls = table.find("tls")) {
+    reading::TableReader files(table.reading(), tls, std::string(name));
+    into.emplace();
+    read_file_name(files, "cert", into->cert);
+    read_file_name(files, "key", into->key);
+    reading::read_text(files, "client_ca", into->client_ca);
+    reading::read_choice(files, "client_cert", into->client_cert, client_cert_choices);
+    if (files.has("client_cert") && into->client_ca.empty() && files.good("client_ca")) {
+      files.warn("client_cert", "client_cert has no effect without client_ca");
+    }
+    files.finish();
+  }
+  table.record("tls", "{}", into ? "{...}" : "{}");
+}
+
 void read_server(reading::Reading& reading, const reading::Node* node, ServerConfig& server) {
   reading::TableReader table(reading, node, "server");
   reading::read_parsed(table, "listen", server.listen, reading::parse_endpoint, reading::endpoint_text);
@@ -101,19 +117,7 @@ void read_server(reading::Reading& reading, const reading::Node* node, ServerCon
   reading::read_choice(table, "overrides", server.overrides, overrides_choices);
   reading::read_list(table, "methods", server.methods, check_method);
   reading::read_text(table, "user", server.user);
-  if (const reading::Node* const tls = table.find("tls")) {
-    reading::TableReader files(reading, tls, "server.tls");
-    server.tls.emplace();
-    read_file_name(files, "cert", server.tls->cert);
-    read_file_name(files, "key", server.tls->key);
-    reading::read_text(files, "client_ca", server.tls->client_ca);
-    reading::read_choice(files, "client_cert", server.tls->client_cert, client_cert_choices);
-    if (files.has("client_cert") && server.tls->client_ca.empty() && files.good("client_ca")) {
-      files.warn("client_cert", "client_cert has no effect without client_ca");
-    }
-    files.finish();
-  }
-  table.record("tls", "{}", server.tls ? "{...}" : "{}");
+  read_tls(table, "server.tls", server.tls);
   table.finish();
 }
 
@@ -128,8 +132,17 @@ void read_admin(reading::Reading& reading, const reading::Node* node, AdminConfi
   };
   reading::read_parsed(table, "listen", admin.listen, parse, write);
   reading::read_secret(table, "token", admin.token);
-  const bool open = admin.listen && !reading::is_loopback(*admin.listen) && admin.token.empty();
-  if (open && table.good("listen") && table.good("token")) {
+  if (const reading::Node* const tokens = table.find("tokens")) {
+    reading::TableReader roles(reading, tokens, "admin.tokens");
+    reading::read_secret(roles, "viewer", admin.viewer);
+    reading::read_secret(roles, "operator", admin.operates);
+    reading::read_secret(roles, "admin", admin.admin);
+    roles.finish();
+  }
+  const bool tokens = !admin.viewer.empty() || !admin.operates.empty() || !admin.admin.empty();
+  table.record("tokens", "{}", tokens ? "{...}" : "{}");
+  const bool open = admin.listen && !reading::is_loopback(*admin.listen) && admin.token.empty() && !tokens;
+  if (open && table.good("listen") && table.good("token") && table.good("tokens")) {
     table.reject("listen", table.at("listen"),
                  "admin.listen can be reached from outside, so admin.token is needed: anyone who connects could let "
                  "keys run again");
@@ -169,6 +182,7 @@ void read_reply(reading::Reading& reading, const reading::Node* node, policy::Re
   reading::read_parsed(table, "problem_base", reply.problem_base, parse_base, same);
   reading::read_parsed(table, "replayed_header", reply.replayed_header, parse_name, same);
   reading::read_parsed(table, "docs_url", reply.docs_url, parse_docs, same);
+  read_reply_status(table, reply.statuses);
   reading::read_flag(table, "error_member", reply.error_member);
   table.finish();
 }

@@ -85,6 +85,7 @@ void read_upstream(reading::Reading& reading, const reading::Node& node, Config&
   reading::read_text(table, "cert", upstream.cert);
   reading::read_text(table, "key", upstream.key);
   reading::read_flag(table, "verify", upstream.verify);
+  if (!table.has("connect_timeout")) upstream.connect_timeout = std::min(upstream.connect_timeout, upstream.timeout);
   const bool times = table.good("timeout") && table.good("connect_timeout");
   if (times && upstream.connect_timeout > upstream.timeout) {
     table.reject("connect_timeout", table.at("connect_timeout"), "connect_timeout is longer than timeout");

@@ -222,6 +222,7 @@ void read_webhook(reading::Reading& reading, const reading::Node& node, Config& 
   reading::read_duration(table, "wait_max", webhook.target.policy.wait_max,
                          {.min = Millis{1}, .max = Millis{3'600'000}});
   reading::read_choice(table, "on_unknown", webhook.target.policy.on_unknown, on_unknown_choices);
+  fit_defaults(table, webhook.target.policy);
   // Routes cannot have a colon in their namespace, so no webhook shares one with them.
   webhook.plain_path = policy::plainest(webhook.path);
   webhook.space = "webhook:" + webhook.path.text;

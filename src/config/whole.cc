@@ -12,9 +12,11 @@
 #include "policy/expression.h"
 #include "policy/pattern.h"
 #include "policy/route.h"
+#include "policy/target.h"
 #include "reading/document.h"
 #include "reading/issue.h"
 #include "reading/table_reader.h"
+#include "reading/units.h"
 
 namespace semel::config {
 namespace {
@@ -59,6 +61,23 @@ void check_upstreams(reading::Reading& reading, const Config& config, const Plac
   }
 }
 
+// A key is remembered from its claim on: what runs as long as that is forgotten the moment it is answered.
+template <class Users>
+void check_ttls(reading::Reading& reading, const Config& config, const Users& users,
+                const std::vector<reading::Position>& places) {
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    const policy::Target& target = users[i].target;
+    if (target.upstream >= config.upstreams.size()) continue;  // reported already
+    const UpstreamConfig& upstream = config.upstreams[target.upstream];
+    if (target.policy.ttl > upstream.timeout) continue;
+    reading.report.warning(places[i],
+                           fmt::format("ttl ({}) is not longer than the timeout of [upstream.{}] ({}), so the key "
+                                       "of a slow request has expired when its retry comes",
+                                       reading::duration_text(target.policy.ttl), upstream.name,
+                                       reading::duration_text(upstream.timeout)));
+  }
+}
+
 // Without certificates of clients no request would ever have that scope.
 void check_client_certs(reading::Reading& reading, const Config& config, const Places& places) {
   if (config.server.tls && !config.server.tls->client_ca.empty()) return;
@@ -75,16 +94,35 @@ reading::Position place_of(const reading::Node& root, std::string_view table, st
   return value == nullptr ? reading::Position{} : value->at;
 }
 
+// A gateway without routes does not listen for clients.
+void check_api_address(reading::Reading& reading, const reading::Node& root, const Config& config) {
+  if (!config.api.listen || config.api.listen->port == 0) return;
+  const bool guards = !config.routes.empty() || !config.webhooks.empty();
+  if (guards && config.api.listen == config.server.listen) {
+    reading.report.error(place_of(root, "api", "listen"), "server.listen and api.listen are the same address");
+  }
+  if (config.api.listen == config.admin.listen) {
+    reading.report.error(place_of(root, "api", "listen"), "admin.listen and api.listen are the same address");
+  }
+}
+
 }  // namespace
 
 void check_whole(reading::Reading& reading, const reading::Node& root, const Config& config, const Places& places) {
   check_paths(reading, all_paths(config, places));
+  const bool tried = root.find("route") != nullptr || root.find("webhook") != nullptr;
   if (config.routes.empty() && config.webhooks.empty()) {
-    reading.report.error({}, "there is neither a [[route]] nor a [[webhook]], so every request would be refused (404)");
+    if (!config.api.listen && !tried) {
+      reading.report.error({},
+                           "there is neither a [[route]] nor a [[webhook]], so every request would be refused (404)");
+    }
   } else {
     check_upstreams(reading, config, places);
+    check_ttls(reading, config, config.routes, places.routes);
+    check_ttls(reading, config, config.webhooks, places.webhooks);
   }
   check_client_certs(reading, config, places);
+  check_api_address(reading, root, config);
   const bool clash = config.admin.listen == config.server.listen && config.server.listen.port != 0;
   if (clash) {
     const bool named = root.find("admin") != nullptr && root.find("admin")->find("listen") != nullptr;

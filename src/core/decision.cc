@@ -72,11 +72,12 @@ Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy
       return reject(ProblemType::in_flight, advice(held));
     case Record::State::unknown:
       return decide_unknown(record, policy);
-    case Record::State::released:
+    case Record::State::released:  // by this owner, before its claim arrived: another one may have it
+      return reject(ProblemType::in_flight, advice(held));
     case Record::State::object:
       break;
   }
-  check(false, "a released record holds no key");
+  check(false, "an object is no key");
   return reject(ProblemType::record_corrupt);
 }
 

@@ -3,6 +3,7 @@
 #include "core/transition.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/settlement.h"
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
@@ -55,6 +57,12 @@ bool kept_for_another(const Record& stored, const Fingerprint& fingerprint) {
   return stored.doubted && stored.fingerprint != fingerprint;
 }
 
+// An owner is granted a key once. A claim that the network delivers after its owner has ended it would hold the key for
+// nobody.
+bool ended_by(const Record& stored, std::uint64_t owner) {
+  return stored.fence.owner == owner && stored.state != Record::State::running;
+}
+
 Record granted(const Record* free, const Key& key, const Fingerprint& fingerprint, const Terms& terms, Time now) {
   const bool doubted = free != nullptr && (free->doubted || free->state != Record::State::released);
   return Record{.key = key,
@@ -66,6 +74,16 @@ Record granted(const Record* free, const Key& key, const Fingerprint& fingerprin
                 .expires_at = now + terms.ttl,
                 .response = nullptr,
                 .doubted = doubted};
+}
+
+Held reported(const Record& stored, Time now) {
+  Held held{.record = stored, .lease_left = Millis{0}, .left = std::max(stored.expires_at - now, Millis{0})};
+  if (lapsed(stored, now)) {
+    held.record.state = Record::State::unknown;
+  } else if (stored.state == Record::State::running) {
+    held.lease_left = stored.lease_until - now;
+  }
+  return held;
 }
 
 }  // namespace
@@ -82,8 +100,9 @@ ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fi
 
   const bool released = stored != nullptr && stored->state == Record::State::released;
   const bool open_outcome = stored != nullptr && (stored->state == Record::State::unknown || lapsed(*stored, now));
-  const bool free = stored == nullptr || (released && !kept_for_another(*stored, fingerprint)) ||
-                    (open_outcome && may_take_over(*stored, fingerprint, terms));
+  const bool too_late = stored != nullptr && ended_by(*stored, terms.owner);
+  const bool free = stored == nullptr || (released && !too_late && !kept_for_another(*stored, fingerprint)) ||
+                    (open_outcome && !too_late && may_take_over(*stored, fingerprint, terms));
   if (free) {
     Record record = granted(stored, key, fingerprint, terms, now);
     const Granted answer{.fence = record.fence, .expires_at = record.expires_at};
@@ -93,12 +112,8 @@ ClaimStep step_claim(const Record* stored, const Key& key, const Fingerprint& fi
   if (stored->state == Record::State::running && !open_outcome && stored->fence.owner == terms.owner) {
     return {.answer = Granted{.fence = stored->fence, .expires_at = stored->expires_at}, .store = std::nullopt};
   }
-  Held held{.record = *stored, .lease_left = Millis{0}, .left = std::max(stored->expires_at - now, Millis{0})};
-  if (open_outcome || released) {
-    held.record.state = Record::State::unknown;
-  } else if (stored->state == Record::State::running) {
-    held.lease_left = stored->lease_until - now;
-  }
+  Held held = reported(*stored, now);
+  if (released && !too_late) held.record.state = Record::State::unknown;
   return {.answer = std::move(held), .store = std::nullopt};
 }
 
@@ -166,6 +181,11 @@ HolderStep step_release(const Record* stored, Fence fence, Time now) {
   return next;
 }
 
+std::optional<Held> step_look(const Record* stored, Time now) {
+  if (stored == nullptr || expired(*stored, now)) return std::nullopt;
+  return reported(*stored, now);
+}
+
 std::optional<Record> step_reopen(const Record* stored, Time now) {
   if (stored == nullptr || expired(*stored, now)) return std::nullopt;
   const bool ended =
@@ -174,7 +194,29 @@ std::optional<Record> step_reopen(const Record* stored, Time now) {
   Record next = *stored;
   next.doubted = stored->doubted || stored->state != Record::State::done;
   next.state = Record::State::released;
+  next.fence.owner = 0;  // nobody's: whoever ended it may claim it again
   next.response = nullptr;
+  return next;
+}
+
+HolderStep step_settle(const Record* stored, const Settlement& settlement, Time now) {
+  const bool gone = stored == nullptr || stored->state == Record::State::object || expired(*stored, now);
+  if (gone) return fail(Code::fenced, "there is no such key, or it has expired");
+  const bool answered = settlement.verdict == Settlement::Verdict::done;
+  const Record::State end = answered ? Record::State::done : Record::State::released;
+  const Fence settled{.number = settlement.fence.number, .owner = settlement.act};
+  if (ended_as(end, stored, settled, now)) return std::nullopt;
+  if (stored->fence != settlement.fence) return fail(Code::fenced, "the key has moved on to another fence");
+  const bool open_outcome = stored->state == Record::State::unknown || lapsed(*stored, now);
+  const bool finished = stored->state == Record::State::done;
+  if (settlement.verdict == Settlement::Verdict::reopened ? !finished : !open_outcome) {
+    return fail(Code::fenced, finished ? "the key is finished" : "the key is not in a state that this act is for");
+  }
+  Record next = *stored;
+  next.state = end;
+  next.fence = settled;
+  next.response = settlement.response;
+  next.doubted = stored->doubted || open_outcome;
   return next;
 }
 

@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "core/settlement.h"
 #include <semel/key.h>
 #include <semel/store.h>
 
@@ -40,7 +41,14 @@ HolderStep step_renew(const Record* stored, Fence fence, Millis lease, Time now)
 HolderStep step_complete(const Record* stored, Fence fence, SharedResponse response, Time now);
 HolderStep step_release(const Record* stored, Fence fence, Time now);
 
+// What a look at the key reports, which changes nothing: none if it counts as absent. Unlike a claim, it also reports a
+// record that was released.
+std::optional<Held> step_look(const Record* stored, Time now);
+
 // An operator lets an ended key run again: the record to store, or null if it is free or running.
 std::optional<Record> step_reopen(const Record* stored, Time now);
+
+// An operator settles a key. Code::fenced: the key is not in the state that the decision was made on; says which.
+HolderStep step_settle(const Record* stored, const Settlement& settlement, Time now);
 
 }  // namespace semel::core

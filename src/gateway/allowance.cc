@@ -63,9 +63,14 @@ Allowance::Allowance(const Incoming& incoming, const Job& job)
 std::optional<Quotas::Refusal> Allowance::refusal() const {
   store::Glance* const glance = incoming_.services.glance;
   if (!counts_ || glance == nullptr) return std::nullopt;
+  Quotas& quotas = incoming_.services.quotas;
+  const config::LimitsConfig& limits = incoming_.config().limits;
   const Key& key = job_.identity.key;
-  auto refusal =
-      incoming_.services.quotas.refusal(key.scope, incoming_.config().limits, incoming_.services.clock.now());
+  const Time now = incoming_.services.clock.now();
+  auto refusal = quotas.refusal(key.scope, limits, now);
+  if (!refusal && !quotas.proven(key.scope)) {
+    refusal = quotas.refusal(digest_of(client_network(incoming_)), limits, now);
+  }
   if (!refusal || !glance->surely_free(key)) return std::nullopt;
   return refusal;
 }

@@ -19,7 +19,7 @@ class Allowance {
  public:
   Allowance(const Incoming& incoming, const Job& job);
 
-  // Before anything is claimed: the scope has no room, and the key is surely new.
+  // Before anything is claimed: the scope or the address has no room, and the key is surely new.
   [[nodiscard]] std::optional<Quotas::Refusal> refusal() const;
   // The key was claimed. Null if it may run; it counts from now on.
   std::optional<Quotas::Refusal> admit();

@@ -3,9 +3,12 @@
 #include <atomic>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "gateway/incoming.h"
 #include "gateway/told.h"
 #include "http/failure.h"
+#include "reading/units.h"
 #include "telemetry/metrics.h"
 #include <semel/clock.h>
 #include <semel/problem.h>
@@ -20,7 +23,11 @@ Told told_bad_body(const Incoming& incoming, http::Failure why) {
   using telemetry::Ending;
   Told told;  // a client that is gone hears nothing
   if (why == http::Failure::too_large) {
-    told = told_refusal(Problem::of(ProblemType::body_too_large), Millis{0}, incoming.config().reply);
+    const std::string what = fmt::format(
+        "The body is over {}, the limit for requests that Semel reads as a whole (limits.body_bytes); the request did "
+        "not run.",
+        reading::bytes_text(incoming.config().limits.body_bytes));
+    told = told_refusal(Problem::of(ProblemType::body_too_large), Millis{0}, incoming.config().reply, what);
   } else if (why == http::Failure::malformed) {
     told = told_plainly(Ending::malformed, 400, "The body is not framed as HTTP/1.1 says.");
   } else if (why == http::Failure::timed_out) {

@@ -68,20 +68,39 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
                       .glance = gateway->store_.glance};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
-  reading::Endpoint endpoint = config->server.listen;
   for (std::size_t i = 0; i < threads; ++i) {
-    auto worker = std::make_unique<Worker>(shared, config, *tls);
-    // The first looks whether the address is free, or another gateway would get half of our requests.
-    Result<std::uint16_t> port = endpoint.port;
-    if (i == 0) port = worker->listen(endpoint, http::Sharing::alone);
-    if (port) endpoint.port = *port;  // if the system chose it for the first, the others share it
-    if (port && threads > 1) port = worker->listen(endpoint, http::Sharing::shared);
-    if (!port) return std::unexpected(port.error());
-    gateway->workers_.push_back(std::move(worker));
+    gateway->workers_.push_back(std::make_unique<Worker>(shared, config, *tls));
   }
   core::check(!gateway->workers_.empty(), "a gateway has a thread");
-  gateway->port_ = endpoint.port;
+  if (config->routes.empty() && config->webhooks.empty()) return gateway;  // nothing would be there for clients
+  const auto listen = [&](Worker& worker, const reading::Endpoint& at, http::Sharing sharing) {
+    return worker.listen(at, sharing, *tls);
+  };
+  const Result<std::uint16_t> port = gateway->listen_on_all(config->server.listen, listen);
+  if (!port) return std::unexpected(port.error());
+  gateway->port_ = *port;
   return gateway;
+}
+
+template <class Listen>
+Result<std::uint16_t> Gateway::listen_on_all(reading::Endpoint endpoint, Listen listen) {
+  for (const auto& worker : workers_) {
+    // The first looks whether the address is free, or another gateway would get half of our requests.
+    Result<std::uint16_t> port = endpoint.port;
+    if (worker == workers_.front()) port = listen(*worker, endpoint, http::Sharing::alone);
+    if (port) endpoint.port = *port;  // if the system chose it for the first, the others share it
+    if (port && workers_.size() > 1) port = listen(*worker, endpoint, http::Sharing::shared);
+    if (!port) return std::unexpected(port.error());
+  }
+  return endpoint.port;
+}
+
+Result<std::uint16_t> Gateway::listen_for_api(const reading::Endpoint& endpoint, const MakeHandler& make) {
+  const Result<TlsSet> tls = load_tls(*workers_.front()->plan()->config);
+  if (!tls) return std::unexpected(tls.error());
+  return listen_on_all(endpoint, [&](Worker& worker, const reading::Endpoint& at, http::Sharing sharing) {
+    return worker.listen_for_api(at, sharing, *tls, make);
+  });
 }
 
 Result<std::uint16_t> Gateway::listen_beside(const reading::Endpoint& endpoint,
@@ -114,6 +133,11 @@ Gateway::~Gateway() {
 Result<void> Gateway::reload(const std::shared_ptr<const config::Config>& config) {
   const Result<TlsSet> tls = load_tls(*config);
   if (!tls) return std::unexpected(tls.error());
+  if (port_ == 0 && !(config->routes.empty() && config->webhooks.empty())) {
+    return fail(Code::invalid,
+                "there was no [[route]] and no [[webhook]] at the start, so nothing listens for their "
+                "clients; start again");
+  }
   for (const auto& worker : workers_) worker->reload(config, *tls);
   return {};
 }

@@ -39,11 +39,16 @@ class Gateway {
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
+  // 0 if there is no route and no webhook: then only neighbours listen.
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] telemetry::Metrics& metrics() { return metrics_; }
   [[nodiscard]] bool draining() const { return gate_.draining; }
   // The plan of the first worker. Once started, to be asked on its thread only.
   [[nodiscard]] std::shared_ptr<const Plan> plan() const { return workers_.front()->plan(); }
+
+  // Answers requests to the address of the claims API on the thread of every worker, with handlers that `make` makes.
+  // To be called before start().
+  Result<std::uint16_t> listen_for_api(const reading::Endpoint& endpoint, const MakeHandler& make);
 
   // Answers requests to another address with `handler`, on the thread of the first worker, from start() until drain().
   // To be called before start(). Returns the port. Code::unavailable: the address cannot be used.
@@ -76,6 +81,9 @@ class Gateway {
   Gateway(store::CapableStore store, telemetry::LogSink& log,
           std::shared_ptr<const telemetry::StoreMetrics> store_metrics, Clock& clock, std::uint64_t seed,
           std::size_t waiters_max);
+  // Lets each worker `listen` at one address.
+  template <class Listen>
+  Result<std::uint16_t> listen_on_all(reading::Endpoint endpoint, Listen listen);
   Task<void> sweep();
 
   telemetry::Metrics metrics_;

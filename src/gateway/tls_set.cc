@@ -1,8 +1,11 @@
 #include "gateway/tls_set.h"
 
 #include <algorithm>
+#include <expected>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "config/config.h"
@@ -19,19 +22,28 @@ http::ClientCertificate asked_of_clients(const config::TlsFiles& files) {
                                                            : http::ClientCertificate::optional;
 }
 
+// Null if the listener is not encrypted.
+Result<std::shared_ptr<const http::TlsContext>> of_listener(const std::optional<config::TlsFiles>& files,
+                                                            std::string_view option) {
+  if (!files) return nullptr;
+  auto loaded = http::TlsContext::for_server({.cert_file = files->cert,
+                                              .key_file = files->key,
+                                              .client_ca_file = files->client_ca,
+                                              .client = asked_of_clients(*files)});
+  if (!loaded) return fail(Code::invalid, std::string(option) + loaded.error().detail);
+  return *std::move(loaded);
+}
+
 }  // namespace
 
 Result<TlsSet> load_tls(const config::Config& config) {
   TlsSet set;
-  if (config.server.tls) {
-    const config::TlsFiles& files = *config.server.tls;
-    auto loaded = http::TlsContext::for_server({.cert_file = files.cert,
-                                                .key_file = files.key,
-                                                .client_ca_file = files.client_ca,
-                                                .client = asked_of_clients(files)});
-    if (!loaded) return fail(Code::invalid, "server.tls: " + loaded.error().detail);
-    set.server = *std::move(loaded);
-  }
+  Result<std::shared_ptr<const http::TlsContext>> server = of_listener(config.server.tls, "server.tls: ");
+  if (!server) return std::unexpected(std::move(server.error()));
+  set.server = *std::move(server);
+  Result<std::shared_ptr<const http::TlsContext>> api = of_listener(config.api.tls, "api.tls: ");
+  if (!api) return std::unexpected(std::move(api.error()));
+  set.api = *std::move(api);
   for (const config::UpstreamConfig& upstream : config.upstreams) {
     std::shared_ptr<const http::TlsContext>& context = set.upstreams.emplace_back();
     if (!std::ranges::any_of(upstream.urls, &reading::Url::secure)) continue;

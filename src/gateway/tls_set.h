@@ -12,6 +12,7 @@ namespace semel::gateway {
 
 struct TlsSet {
   std::shared_ptr<const http::TlsContext> server;  // nothing: plain HTTP
+  std::shared_ptr<const http::TlsContext> api;     // the same for the claims API
   std::vector<std::shared_ptr<const http::TlsContext>>
       upstreams;  // as in the configuration; nothing where none is https
 };

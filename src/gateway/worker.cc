@@ -49,7 +49,6 @@ http::SessionLimits limits_of(const config::LimitsConfig& limits) {
 
 Worker::Worker(const Shared& shared, std::shared_ptr<const config::Config> config, const TlsSet& tls)
     : shared_(shared),
-      tls_(tls.server),
       ticker_(shared.clock, context_.get_executor()),
       log_(shared.log),
       replays_(shared.clock, config->limits.replay_cache_bytes),
@@ -66,20 +65,41 @@ std::shared_ptr<const Plan> Worker::plan_for(std::shared_ptr<const config::Confi
   return make_plan(std::move(config), parts, context_.get_executor(), tls);
 }
 
-Result<std::uint16_t> Worker::listen(const reading::Endpoint& endpoint, http::Sharing sharing) {
-  listener_.reset();
-  auto listener =
-      http::Listener::open(context_.get_executor(), ticker_, endpoint.host, endpoint.port, sharing, shared_.gate);
+Result<std::unique_ptr<http::Listener>> Worker::open(const reading::Endpoint& endpoint, http::Sharing sharing) {
+  return http::Listener::open(context_.get_executor(), ticker_, endpoint.host, endpoint.port, sharing, shared_.gate);
+}
+
+Result<std::uint16_t> Worker::listen(const reading::Endpoint& endpoint, http::Sharing sharing, const TlsSet& tls) {
+  listeners_.clients.reset();
+  auto listener = open(endpoint, sharing);
   if (!listener) return std::unexpected(listener.error());
-  listener_ = *std::move(listener);
-  listener_->set_tls(tls_);
-  return listener_->port();
+  listeners_.clients = *std::move(listener);
+  listeners_.clients->set_tls(tls.server);
+  return listeners_.clients->port();
+}
+
+Result<std::uint16_t> Worker::listen_for_api(const reading::Endpoint& endpoint, http::Sharing sharing,
+                                             const TlsSet& tls, const MakeHandler& make) {
+  listeners_.api.reset();
+  auto listener = open(endpoint, sharing);
+  if (!listener) return std::unexpected(listener.error());
+  listeners_.api = *std::move(listener);
+  listeners_.api->set_tls(tls.api);
+  if (api_handler_ == nullptr) {
+    api_handler_ =
+        make({.once = shared_.once, .clock = shared_.clock, .metrics = shared_.metrics, .log = log_, .config = [this] {
+                return plan_->config;
+              }});
+  }
+  return listeners_.api->port();
 }
 
 void Worker::start() {
-  core::check(listener_ != nullptr, "a worker listens before it starts");
+  core::check(listeners_.clients != nullptr || listeners_.api != nullptr, "a worker listens before it starts");
   ticker_.start();
-  listener_->start(*this, limits_of(plan_->config->limits));
+  const http::SessionLimits limits = limits_of(plan_->config->limits);
+  if (listeners_.clients != nullptr) listeners_.clients->start(*this, limits);
+  if (listeners_.api != nullptr) listeners_.api->start(*api_handler_, limits);
   asio::co_spawn(context_.get_executor(), keep_house(), asio::detached);
   thread_ = std::thread([this] {
     context_.run();
@@ -94,13 +114,15 @@ void Worker::forget(Key key) {
 void Worker::reload(std::shared_ptr<const config::Config> config, TlsSet tls) {
   asio::post(context_, [this, config = std::move(config), tls = std::move(tls)]() mutable {
     plan_ = plan_for(std::move(config), tls);
-    listener_->set_tls(tls.server);
+    if (listeners_.clients != nullptr) listeners_.clients->set_tls(tls.server);
+    if (listeners_.api != nullptr) listeners_.api->set_tls(tls.api);
   });
 }
 
 void Worker::drain() {
   asio::post(context_, [this] {
-    listener_->stop();
+    if (listeners_.clients != nullptr) listeners_.clients->stop();
+    if (listeners_.api != nullptr) listeners_.api->stop();
     ticker_.cut_idle();
     drain_until_ = shared_.clock.now() + plan_->config->limits.drain_timeout;
   });

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -20,7 +21,6 @@
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/ticker.h"
-#include "http/tls.h"
 #include "http/transaction.h"
 #include "store/glance.h"
 #include "telemetry/metrics.h"
@@ -48,6 +48,16 @@ struct Shared {
   store::Glance* glance;  // the store's, if it has one
 };
 
+// What a handler beside the gateway's own is made from, for the thread of one worker. All of it outlives the handler.
+struct Neighbours {
+  Once& once;
+  Clock& clock;
+  telemetry::Metrics& metrics;
+  telemetry::RequestLog& log;
+  std::function<std::shared_ptr<const config::Config>()> config;  // the one in force
+};
+using MakeHandler = std::function<std::unique_ptr<http::RequestHandler>(const Neighbours&)>;
+
 class Worker : public http::RequestHandler {
  public:
   Worker(const Shared& shared, std::shared_ptr<const config::Config> config, const TlsSet& tls);
@@ -55,8 +65,12 @@ class Worker : public http::RequestHandler {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Takes the address, and gives back one that it took before. Code::unavailable: it cannot be had.
-  Result<std::uint16_t> listen(const reading::Endpoint& endpoint, http::Sharing sharing);
+  // Takes the address, and gives back one that it took before. Code::unavailable: it cannot be had. A worker that has
+  // none serves only what is beside it.
+  Result<std::uint16_t> listen(const reading::Endpoint& endpoint, http::Sharing sharing, const TlsSet& tls);
+  // The same for the claims API, whose requests are answered by what `make` makes, once.
+  Result<std::uint16_t> listen_for_api(const reading::Endpoint& endpoint, http::Sharing sharing, const TlsSet& tls,
+                                       const MakeHandler& make);
   void start();
 
   // May be called from any thread.
@@ -80,8 +94,15 @@ class Worker : public http::RequestHandler {
   [[nodiscard]] std::shared_ptr<const Plan> plan_for(std::shared_ptr<const config::Config> config, const TlsSet& tls);
   Task<void> keep_house();
 
+  // Null where there is none.
+  struct Listeners {
+    std::unique_ptr<http::Listener> clients;
+    std::unique_ptr<http::Listener> api;
+  };
+  Result<std::unique_ptr<http::Listener>> open(const reading::Endpoint& endpoint, http::Sharing sharing);
+
   Shared shared_;
-  std::shared_ptr<const http::TlsContext> tls_;  // of the listener, until it is there
+  std::unique_ptr<http::RequestHandler> api_handler_;  // outlives the connections, which end with the event loop
   // Sockets are touched by this thread only, so the reactor needs no locks; posting from other threads is safe.
   boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   http::Ticker ticker_;
@@ -89,7 +110,7 @@ class Worker : public http::RequestHandler {
   ReplayCache replays_;
   Fetching fetching_;
   std::shared_ptr<const Plan> plan_;
-  std::unique_ptr<http::Listener> listener_;
+  Listeners listeners_;
   std::optional<Time> drain_until_;
   std::atomic<bool> ended_{false};
   std::thread thread_;

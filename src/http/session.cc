@@ -62,6 +62,7 @@ std::string problem_body(const HeadFault& fault) {
       .text("detail", fault.detail)
       .text("retry", "never")
       .end_object();
+  body += '\n';
   return body;
 }
 

@@ -105,11 +105,14 @@ class Once::Impl : public std::enable_shared_from_this<Once::Impl> {
   }
 
   Task<Answer> run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe, SharedOrder order);
+  Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms, Millis wait_max);
+  void ended(const Key& key) { waiters_.wake(key); }
   void close() { closed_ = true; }
 
  private:
   Async<Claim> claim_again(Key key, Fingerprint fingerprint, Terms terms);
   bool late(Time asked_at, Millis lease) const { return clock_.now() - asked_at > lease / once::renewals_per_lease; }
+  Task<bool> sleep(core::Wait wait, Key key, std::optional<Key>* other, once::Waiters::Place* place, Time give_up);
   Async<void> confirm(Key key, Fence fence, Millis lease);
   Task<Answer> perform(Key key, core::Run run, Policy policy, Action action);
   Task<Answer> adopt(Key key, core::Run run, Policy policy, Outcome found);
@@ -179,17 +182,7 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     }
     if (std::holds_alternative<Superseded>(decision)) co_return Superseded{};
     if (const auto* wait = std::get_if<core::Wait>(&decision)) {
-      Millis patience = std::min(give_up - clock_.now(), wait->lease_left);
-      if (place == nullptr || patience <= Millis{0}) co_return still_in_flight();
-      const bool queued = wait->other == (other ? std::optional(other->id) : std::nullopt);
-      other.reset();
-      if (wait->other) other = Key{.id = *wait->other, .scope = {}, .space = {}, .home = key.home};
-      if (!queued) continue;  // it may have ended before we were in its queue: look again
-      if (endings_ != nullptr) {
-        endings_->expect(other.value_or(key));
-        patience = std::min(patience, look_again);
-      }
-      co_await place->pause()->wait(patience);
+      if (!co_await sleep(*wait, key, &other, place.get(), give_up)) co_return still_in_flight();
       continue;
     }
     if (!probe) co_return still_unknown(policy, "the policy says probe, but there is none");
@@ -198,6 +191,40 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     terms.lapsed = Terms::Lapsed::taken_over;
     terms.only_over = std::get<core::Ask>(decision).fence;
   }
+}
+
+Async<Claim> Once::Impl::claim(Key key, Fingerprint fingerprint, Terms terms, Millis wait_max) {
+  const Time give_up = clock_.now() + wait_max;
+  const Policy policy{.in_flight = wait_max > Millis{0} ? Policy::InFlight::wait : Policy::InFlight::conflict};
+  std::optional<Key> other;
+  for (;;) {
+    std::unique_ptr<once::Waiters::Place> place;
+    if (policy.in_flight == Policy::InFlight::wait) {
+      place = waiters_.enter(other.value_or(key), co_await asio::this_coro::executor);
+    }
+    Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
+    if (!claimed || place == nullptr) co_return claimed;
+    const core::Decision decision = core::decide(*claimed, fingerprint, policy);
+    const auto* const wait = std::get_if<core::Wait>(&decision);
+    if (wait == nullptr || !co_await sleep(*wait, key, &other, place.get(), give_up)) co_return claimed;
+  }
+}
+
+// Waits for the end of what holds the key. False: it is not worth waiting any longer.
+Task<bool> Once::Impl::sleep(core::Wait wait, Key key, std::optional<Key>* other, once::Waiters::Place* place,
+                             Time give_up) {
+  Millis patience = std::min(give_up - clock_.now(), wait.lease_left);
+  if (place == nullptr || patience <= Millis{0}) co_return false;
+  const bool queued = wait.other == (*other ? std::optional((*other)->id) : std::nullopt);
+  other->reset();
+  if (wait.other) *other = Key{.id = *wait.other, .scope = {}, .space = {}, .home = key.home};
+  if (!queued) co_return true;  // it may have ended before we were in its queue: look again
+  if (endings_ != nullptr) {
+    endings_->expect(other->value_or(key));
+    patience = std::min(patience, look_again);
+  }
+  co_await place->pause()->wait(patience);
+  co_return true;
 }
 
 // A claim whose answer was lost is repeated by the same owner: the store then tells how the first one ended.
@@ -337,6 +364,14 @@ void Once::close() {
 
 Task<Answer> Once::run(Key key, Fingerprint fingerprint, Policy policy, Action action, Probe probe, SharedOrder order) {
   return impl_->run(std::move(key), fingerprint, policy, std::move(action), std::move(probe), std::move(order));
+}
+
+Async<Claim> Once::claim(Key key, Fingerprint fingerprint, Terms terms, Millis wait_max) {
+  return impl_->claim(std::move(key), fingerprint, std::move(terms), wait_max);
+}
+
+void Once::ended(const Key& key) {
+  impl_->ended(key);
 }
 
 }  // namespace semel

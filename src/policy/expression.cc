@@ -198,7 +198,8 @@ reading::Parsed<Expression> parse_expression(std::string_view text, ExpressionUs
   };
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
-    if (core::is_control(c)) return reading::fault("an expression holds no control characters", {}, i);
+    const bool layout = use == ExpressionUse::signed_text && (c == '\n' || c == '\r' || c == '\t');
+    if (core::is_control(c) && !layout) return reading::fault("an expression holds no control characters", {}, i);
     const bool brace = c == '{' || c == '}';
     if (!brace || (i + 1 < text.size() && text[i + 1] == c)) {
       literal().push_back(c);

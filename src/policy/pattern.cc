@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +49,46 @@ std::string_view take_segment(std::string_view& rest) {
   return segment;
 }
 
+// Other programs write `:id`, `{id}` or `<id>` for what is `*` here. Taken as it stands, such a path would guard
+// nothing.
+bool is_placeholder(std::string_view segment) {
+  return segment.starts_with(':') || segment.find_first_of("{}<>[]") != std::string_view::npos;
+}
+
+bool is_regular_expression(std::string_view text) {
+  return text.find_first_of("^|") != std::string_view::npos || text.ends_with('$') ||
+         text.find("(?") != std::string_view::npos || text.find(".*") != std::string_view::npos ||
+         text.find(".+") != std::string_view::npos;
+}
+
+// The same path with `*` for each segment that means any.
+std::string with_stars(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view segment = take_segment(text);
+    out += '/';
+    out += is_placeholder(segment) ? "*" : segment;
+  }
+  return out;
+}
+
+// What looks like another program's way to say "any".
+std::optional<reading::Fault> other_dialect(std::string_view text) {
+  if (is_regular_expression(text)) {
+    return reading::Fault{
+        .message =
+            "a path is no regular expression; `*` stands for one segment, and `/*` at the end for all that follows",
+        .suggestion = {}};
+  }
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto offset = static_cast<std::size_t>(rest.data() - text.data()) + 1;
+    if (!is_placeholder(take_segment(rest))) continue;
+    return reading::Fault{
+        .message = "a segment that may be anything is written `*`", .suggestion = with_stars(text), .offset = offset};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool Pattern::matches(std::string_view path) const {
@@ -82,6 +123,7 @@ reading::Parsed<Pattern> parse_pattern(std::string_view text) {
     if (text[i] == '?' || text[i] == '#')
       return reading::fault("a route is found by path only; leave out what follows", {}, i);
   }
+  if (auto foreign = other_dialect(text)) return std::unexpected(*std::move(foreign));
   if (const auto doubt = doubtful_path(text))
     return reading::fault(fmt::format("a path with {} is never guarded", *doubt));
   Pattern pattern{.text = std::string(text), .segments = {}, .open = text.ends_with("/*")};

@@ -88,6 +88,7 @@ std::string problem_body(const ProblemText& problem) {
         .end_object();
   }
   json.end_object();
+  body += '\n';  // for those who look at it in a terminal
   return body;
 }
 
@@ -97,6 +98,13 @@ std::string own_problem_body(ProblemText problem, std::string_view slug, const R
   problem.type = type;
   if (config.error_member) problem.error_code = slug;
   return problem_body(problem);
+}
+
+// Only the usual status gives way: the caller whose own attempt was lost is still told 502 or 504.
+std::uint16_t status_of(const Problem& problem, const ReplyConfig& config) {
+  if (config.statuses.empty() || problem.status != Problem::of(problem.type).status) return problem.status;
+  const auto rule = std::ranges::find(config.statuses, problem.type, &StatusRule::type);
+  return rule == config.statuses.end() ? problem.status : rule->status;
 }
 
 // Whether the contract promises a Retry-After with this problem.
@@ -122,7 +130,8 @@ std::string_view reason_phrase(std::uint16_t status) {
 }
 
 Response problem_reply(const Problem& problem, Millis retry_after, const ReplyConfig& config, std::string_view what) {
-  Response reply{.status = problem.status, .fields = {content_type()}, .body = {}};
+  const std::uint16_t status = status_of(problem, config);
+  Response reply{.status = status, .fields = {content_type()}, .body = {}};
   if (retry_after > Millis{0} || says_when(problem)) {
     const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(retry_after).count());
     reply.fields.push_back({.name = "Retry-After", .value = std::to_string(seconds)});
@@ -132,7 +141,7 @@ Response problem_reply(const Problem& problem, Millis retry_after, const ReplyCo
         {.name = "Link", .value = fmt::format("<{}>; rel=\"describedby\"; type=\"text/html\"", config.docs_url)});
   }
   reply.body = own_problem_body({.title = problem.title(),
-                                 .status = problem.status,
+                                 .status = status,
                                  .detail = what.empty() ? problem.detail() : what,
                                  .retry = problem.retry},
                                 problem.slug(), config);

@@ -15,10 +15,19 @@
 
 namespace semel::policy {
 
+// A problem that clients of an API expect with another status than the usual one.
+struct StatusRule {
+  ProblemType type = ProblemType::in_flight;
+  std::uint16_t status = 0;
+
+  friend bool operator==(const StatusRule&, const StatusRule&) = default;
+};
+
 struct ReplyConfig {
   std::string problem_base = "urn:semel:problem:";
   std::string replayed_header = "Idempotent-Replayed";
   std::string docs_url = "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header";
+  std::vector<StatusRule> statuses{};
   bool error_member = false;  // for clients that recognise a failure by a member `error`, not by its status
 };
 

@@ -28,9 +28,16 @@ struct Disguise {
   std::string_view bytes;
   char meant;
 };
-constexpr std::array disguises{Disguise{"\xc5\xbf", 's'}, Disguise{"\xe2\x84\xaa", 'k'}, Disguise{"\xc4\xb0", 'i'},
-                               Disguise{"\xc4\xb1", 'i'}};
-constexpr std::string_view disguise_leads = "\xc0\xc1\xc4\xc5\xe0\xe2";
+constexpr std::array disguises{
+    Disguise{"\xc5\xbf", 's'},     Disguise{"\xe2\x84\xaa", 'k'}, Disguise{"\xc4\xb0", 'i'},
+    Disguise{"\xc4\xb1", 'i'},     Disguise{"\xc2\x85", ' '},     Disguise{"\xc2\xa0", ' '},
+    Disguise{"\xe1\x9a\x80", ' '}, Disguise{"\xe2\x80\xa8", ' '}, Disguise{"\xe2\x80\xa9", ' '},
+    Disguise{"\xe2\x80\xaf", ' '}, Disguise{"\xe2\x81\x9f", ' '}, Disguise{"\xe3\x80\x80", ' '}};
+constexpr std::string_view disguise_leads = "\xc0\xc1\xc2\xc4\xc5\xe0\xe1\xe2\xe3\xef\xf0\xf8\xfc";
+
+// The letters of ASCII once more, as wide as those of Chinese.
+constexpr unsigned fullwidth_first = 0xff01;
+constexpr unsigned fullwidth_last = 0xff5e;
 
 bool is_space(char c) {
   return c == ' ' || core::is_control(c);
@@ -59,19 +66,38 @@ HiddenCharacter encoded_at_end(std::string_view out) {
     return {.size = 3, .meant = static_cast<char>(value(2) << 4U | value(1))};
   }
   const bool wide = out.size() >= 6 && byte_at(out, 6) == '%' && core::to_lower(out[out.size() - 5]) == 'u' && hex(4);
-  if (wide && value(4) == 0 && value(3) == 0 && value(2) < 8) {
-    return {.size = 6, .meant = static_cast<char>(value(2) << 4U | value(1))};
+  if (!wide) return {};
+  const unsigned number = value(4) << 12U | value(3) << 8U | value(2) << 4U | value(1);
+  if (number < 0x80) return {.size = 6, .meant = static_cast<char>(number)};
+  if (number >= fullwidth_first && number <= fullwidth_last) {
+    return {.size = 6, .meant = static_cast<char>(number - fullwidth_first + '!')};
   }
   return {};
 }
 
+// The first byte of a character of so many bytes, without the bits that belong to its number.
+constexpr std::array<unsigned, 7> leads{0, 0, 0xc0, 0xe0, 0xf0, 0xf8, 0xfc};
+
+// The number of a character of `size` bytes at the end, as one reads it who does not ask whether it is too long.
+unsigned number_at_end(std::string_view out, std::size_t size) {
+  unsigned number = byte_at(out, size) ^ leads.at(size);
+  for (std::size_t i = size - 1; i > 0; --i) number = number << 6U | (byte_at(out, i) & 0x3fU);
+  return number;
+}
+
 HiddenCharacter overlong_at_end(std::string_view out) {
-  if (out.size() < 2 || !is_continuation(byte_at(out, 1))) return {};
-  const unsigned before = byte_at(out, 2);
-  const unsigned low = byte_at(out, 1) & 0x3fU;
-  if (before == 0xc0 || before == 0xc1) return {.size = 2, .meant = static_cast<char>((before & 1U) << 6U | low)};
-  if (out.size() >= 3 && byte_at(out, 3) == 0xe0 && (before == 0x80 || before == 0x81)) {
-    return {.size = 3, .meant = static_cast<char>((before & 1U) << 6U | low)};
+  for (std::size_t size = 2; size < leads.size() && size <= out.size(); ++size) {
+    if (!is_continuation(byte_at(out, size - 1))) return {};
+    const unsigned first = byte_at(out, size);
+    if (first < leads.at(size) || first > leads.at(size) + (0x3fU >> (size - 1))) continue;
+    const unsigned number = number_at_end(out, size);
+    if (number < 0x80) return {.size = size, .meant = static_cast<char>(number)};
+    if (number >= fullwidth_first && number <= fullwidth_last) {
+      return {.size = size, .meant = static_cast<char>(number - fullwidth_first + '!')};
+    }
+    const bool space = number >= 0x2000 && number <= 0x200b;
+    if (space) return {.size = size, .meant = ' '};
+    break;
   }
   for (const Disguise& one : disguises) {
     if (out.ends_with(one.bytes)) return {.size = one.bytes.size(), .meant = one.meant};
@@ -118,6 +144,11 @@ bool is_script(std::string_view segment) {
   return std::ranges::find(script_endings, segment.substr(dot + 1)) != script_endings.end();
 }
 
+// `(S(x))`: ASP.NET keeps a session in the path, and takes it away before it looks where the path leads.
+bool is_session(std::string_view segment) {
+  return segment.size() >= 5 && segment.front() == '(' && segment[2] == '(' && segment.ends_with("))");
+}
+
 bool fits(std::string_view pattern_segment, std::string_view segment) {
   return pattern_segment == "*" || pattern_segment == segment;
 }
@@ -155,7 +186,9 @@ bool matches_without_ending(const Pattern& plain, Segments segments) {
 bool matches_behind_script(const Pattern& plain, Segments segments) {
   if (plain.segments.empty()) return false;  // `/*`: everything would be behind it
   std::vector<std::string_view> without;
+  std::vector<std::string_view> named;  // `/webhooks.php/stripe` is `/webhooks/stripe` for some
   for (std::size_t i = 0; i < segments.size(); ++i) {
+    named.push_back(is_script(segments[i]) ? segments[i].substr(0, segments[i].rfind('.')) : segments[i]);
     if (!is_script(segments[i])) {
       without.push_back(segments[i]);
       continue;
@@ -163,7 +196,7 @@ bool matches_behind_script(const Pattern& plain, Segments segments) {
     const Segments behind = segments.subspan(i + 1);
     if (matches(plain, behind) || matches_without_ending(plain, behind)) return true;
   }
-  if (without.size() != segments.size() && matches(plain, without)) return true;
+  if (without.size() != segments.size() && (matches(plain, without) || matches(plain, named))) return true;
   const bool index = !segments.empty() && segments.back().starts_with("index.");
   return index && matches(plain, segments.first(segments.size() - 1));
 }
@@ -217,7 +250,7 @@ Pattern plainest(const Pattern& pattern) {
 
 bool is_plainest(std::string_view path) {
   if (!path.starts_with('/') || (path.size() > 1 && path.ends_with('/'))) return false;
-  constexpr std::string_view altered = "%;\\?#";
+  constexpr std::string_view altered = "%;\\?#(";
   char before = '\0';
   for (const char c : path) {
     if (is_space(c) || core::to_lower(c) != c || altered.find(c) != std::string_view::npos) return false;
@@ -253,7 +286,7 @@ Spelling::Steps Spelling::steps_of(std::string_view text) {
     const std::size_t slash = text.find('/');
     const std::string_view segment = plain_segment(text.substr(0, slash));
     text.remove_prefix(slash == std::string_view::npos ? text.size() : slash + 1);
-    if (segment.empty()) continue;
+    if (segment.empty() || is_session(segment)) continue;
     all.push_back(segment);
     if (segment != "..") {
       steps.segments.push_back(segment);

@@ -11,8 +11,9 @@ namespace semel::policy {
 
 class TokenBucket {
  public:
-  // Takes a token. Null if there was one; otherwise the time until there is one.
-  std::optional<Millis> take(const reading::Rate& rate, Time now) {
+  // Takes a token, or `count` of them. Null if there was one; otherwise the time until there is one. Who takes more
+  // than there are leaves a debt, for which the next one waits.
+  std::optional<Millis> take(const reading::Rate& rate, Time now, double count = 1) {
     const double capacity = rate.count;
     const double per_milli = capacity / static_cast<double>(rate.per.count());
     const auto elapsed = static_cast<double>(std::max((now - at_).count(), Millis::rep{0}));
@@ -20,7 +21,7 @@ class TokenBucket {
     fresh_ = false;
     at_ = now;
     if (tokens_ < 1) return Millis{static_cast<Millis::rep>((1 - tokens_) / per_milli) + 1};
-    tokens_ -= 1;
+    tokens_ -= count;
     return std::nullopt;
   }
 

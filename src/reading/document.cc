@@ -22,6 +22,7 @@
 #include "core/utf8.h"
 #include "reading/document.h"
 #include "reading/issue.h"
+#include "reading/syntax_words.h"
 
 namespace semel::reading {
 namespace {
@@ -209,7 +210,8 @@ std::expected<Node, SyntaxError> parse_document(std::string_view text) {
   const toml::parse_result result = toml::parse(std::string_view(*shown));
   if (!result) {
     const toml::parse_error& error = result.error();
-    return std::unexpected(SyntaxError{.at = position(error.source().begin), .message = revealed(error.description())});
+    return std::unexpected(
+        SyntaxError{.at = position(error.source().begin), .message = syntax_words(revealed(error.description()))});
   }
   return convert(result.table());
 }

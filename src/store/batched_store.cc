@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -74,6 +75,13 @@ Async<std::size_t> BatchedStore::sweep(std::size_t limit) {
 Async<bool> BatchedStore::reopen(Key key) {
   StoreCall call{.key = std::move(key), .request = {}};
   auto& request = call.request.emplace<ReopenCall>();
+  co_await submit(call);
+  co_return std::move(request.answer);
+}
+
+Async<std::optional<Held>> BatchedStore::look_up(Key key) {
+  StoreCall call{.key = std::move(key), .request = {}};
+  auto& request = call.request.emplace<LookCall>();
   co_await submit(call);
   co_return std::move(request.answer);
 }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "store/call.h"
+#include "store/lookup.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -15,7 +17,7 @@
 
 namespace semel::store {
 
-class BatchedStore : public Store, public Reopening {
+class BatchedStore : public Store, public Reopening, public Lookup {
  public:
   // A sweep goes in pieces of `sweep_chunk` records, so that no other call waits long behind it.
   explicit BatchedStore(std::size_t sweep_chunk) : sweep_chunk_(sweep_chunk) {}
@@ -26,6 +28,7 @@ class BatchedStore : public Store, public Reopening {
   Async<void> release(Key key, Fence fence) final;
   Async<std::size_t> sweep(std::size_t limit) final;
   Async<bool> reopen(Key key) final;
+  Async<std::optional<Held>> look_up(Key key) override;
 
  private:
   // Completes, on the caller's executor, when the call has been answered. `call` lives until then.

@@ -5,10 +5,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
+#include <optional>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "core/settlement.h"
+#include "store/audit_log.h"
+#include "store/desk.h"
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
@@ -50,9 +57,43 @@ struct ReopenCall {
   Result<bool> answer = std::unexpected(not_judged());
 };
 
+struct LookCall {
+  Result<std::optional<Held>> answer = std::unexpected(not_judged());
+};
+
+struct SettleCall {
+  core::Settlement settlement;
+  Result<void> answer = std::unexpected(not_judged());
+};
+
+// Of a store on a server, which reads on a connection of its own; the others read without a call.
+struct FindCall {
+  std::string id_begins;
+  std::size_t limit = 0;
+  Result<std::vector<Held>> answer = std::unexpected(not_judged());
+};
+struct ListCall {
+  KeyFilter filter;
+  std::string cursor;
+  Result<KeyList> answer = std::unexpected(not_judged());
+};
+
+struct AppendCall {
+  std::string text;
+  std::uint64_t token = 0;  // random: an entry that is asked for again is not doubled
+  Result<AuditEntry> answer = std::unexpected(not_judged());
+};
+struct AuditCall {
+  std::uint64_t after = 0;
+  std::size_t limit = 0;
+  Result<std::vector<AuditEntry>> answer = std::unexpected(not_judged());
+};
+
 struct StoreCall {
-  Key key;  // of all but SweepCall
-  std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall, ReopenCall> request;
+  Key key;  // of those that are about one
+  std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall, ReopenCall, LookCall, SettleCall, FindCall,
+               ListCall, AppendCall, AuditCall>
+      request;
 };
 
 inline StoreCall claim_call(Key key, const Fingerprint& fingerprint, Terms terms) {

@@ -5,20 +5,31 @@
 //
 //   records_      key → record, and where it stands in vanishing_
 //   vanishing_    when the record counts as absent → key id, earliest first: sweep() reads only what has expired
+#include "store/memory.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "core/check.h"
+#include "core/settlement.h"
 #include "core/terms.h"
 #include "core/transition.h"
+#include "store/audit_log.h"
+#include "store/capable_store.h"
+#include "store/cursor.h"
+#include "store/desk.h"
+#include "store/lookup.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -37,7 +48,7 @@ Time vanishes_at(const Record& record) {
   return record.state == Record::State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
 }
 
-class MemoryStore : public Store, public Reopening {
+class MemoryStore : public Store, public Reopening, public store::Lookup, public store::Desk, public store::AuditLog {
  public:
   explicit MemoryStore(Clock& clock) : clock_(clock) {}
 
@@ -64,6 +75,51 @@ class MemoryStore : public Store, public Reopening {
 
   Async<bool> reopen(Key key) override { co_return free(key); }
 
+  Async<std::optional<Held>> look_up(Key key) override {
+    const std::scoped_lock lock(mutex_);
+    co_return core::step_look(stored_under(key), clock_.now());
+  }
+
+  Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) override {
+    std::vector<Held> found = sighted([&](const Held& held, Time) { return text_of(held).starts_with(id_begins); });
+    if (found.size() > limit) found.resize(limit);
+    co_return found;
+  }
+
+  // Everything is looked at: this store is for tests.
+  Async<store::KeyList> list(store::KeyFilter filter, std::string cursor) override {
+    const std::optional<store::ListPlace> from = store::from_cursor(cursor);
+    if (!from && !cursor.empty()) co_return fail(Code::invalid, "cursor: it is not one that a list has returned");
+    store::KeyList list{.items = {}, .cursor = {}, .searched_to = clock_.now()};
+    list.items = sighted(
+        [&](const Held& held, Time now) { return filter.takes(held, now) && (!from || *from < place_of(held)); });
+    if (list.items.size() <= filter.items_max) co_return list;
+    list.items.resize(filter.items_max);
+    list.cursor = store::to_cursor(place_of(list.items.back()));
+    list.searched_to = list.items.back().record.claimed_at;
+    co_return list;
+  }
+
+  Async<store::AuditEntry> append(std::string text) override {
+    const std::scoped_lock lock(mutex_);
+    const std::uint64_t number = acts_.size() + 1;
+    const Digest previous = acts_.empty() ? Digest{} : acts_.back().hash;
+    const Digest hash = store::audit_hash(previous, number, text);
+    acts_.push_back({.number = number, .hash = hash, .text = std::move(text)});
+    co_return acts_.back();
+  }
+  Async<std::vector<store::AuditEntry>> read(std::uint64_t after, std::size_t limit) override {
+    const std::scoped_lock lock(mutex_);
+    std::vector<store::AuditEntry> found;
+    for (std::size_t at = after; at < acts_.size() && found.size() < limit; ++at) found.push_back(acts_[at]);
+    co_return found;
+  }
+
+  Async<void> settle(Digest id, core::Settlement settlement) override {
+    const Key key{.id = id, .scope = {}, .space = {}};
+    co_return hold(key, [&](const Record* stored, Time now) { return core::step_settle(stored, settlement, now); });
+  }
+
  private:
   using Vanishing = std::multimap<Time, Digest>;
   struct Kept {
@@ -74,9 +130,9 @@ class MemoryStore : public Store, public Reopening {
   Claim take(const Key& key, const Fingerprint& fingerprint, const Terms& terms) {
     const std::scoped_lock lock(mutex_);
     const Time now = clock_.now();
-    core::ClaimStep step = core::step_claim(find(key), key, fingerprint, terms, now);
+    core::ClaimStep step = core::step_claim(stored_under(key), key, fingerprint, terms, now);
     if (step.store && terms.order != nullptr) {
-      const Record* const mark = find(terms.order->object);
+      const Record* const mark = stored_under(terms.order->object);
       core::OrderStep turn = core::step_order(mark, latest_of(mark), *terms.order, *step.store, now);
       if (turn.refusal) return *std::move(turn.refusal);
       put(std::move(core::present(turn.mark, "an event that has its turn moves its object's mark")));
@@ -88,7 +144,7 @@ class MemoryStore : public Store, public Reopening {
   template <class Step>
   Result<void> hold(const Key& key, Step&& step) {
     const std::scoped_lock lock(mutex_);
-    core::HolderStep next = step(find(key), clock_.now());
+    core::HolderStep next = step(stored_under(key), clock_.now());
     if (!next) return std::unexpected(std::move(next.error()));
     std::optional<Record> record = std::move(*next);
     if (record) put(std::move(*record));
@@ -97,10 +153,33 @@ class MemoryStore : public Store, public Reopening {
 
   bool free(const Key& key) {
     const std::scoped_lock lock(mutex_);
-    std::optional<Record> next = core::step_reopen(find(key), clock_.now());
+    std::optional<Record> next = core::step_reopen(stored_under(key), clock_.now());
     const bool ended = next.has_value();
     if (ended) put(*std::move(next));
     return ended;
+  }
+
+  static std::string_view text_of(const Held& held) {
+    const Digest& id = held.record.key.id;
+    return {reinterpret_cast<const char*>(id.data()), id.size()};
+  }
+  static store::ListPlace place_of(const Held& held) {
+    return {.at = held.record.claimed_at, .id = held.record.key.id};
+  }
+
+  // The oldest first.
+  template <class Takes>
+  std::vector<Held> sighted(const Takes& takes) {
+    const std::scoped_lock lock(mutex_);
+    const Time now = clock_.now();
+    std::vector<Held> found;
+    for (const auto& [key, kept] : records_) {
+      if (kept.record.state == Record::State::object) continue;
+      std::optional<Held> held = core::step_look(&kept.record, now);
+      if (held && takes(*held, now)) found.push_back(*std::move(held));
+    }
+    std::ranges::sort(found, {}, place_of);
+    return found;
   }
 
   std::size_t remove_expired(std::size_t limit) {
@@ -125,10 +204,10 @@ class MemoryStore : public Store, public Reopening {
   // The event that an object's record names.
   const Record* latest_of(const Record* object) const {
     if (object == nullptr || object->state != Record::State::object) return nullptr;
-    return find(Key{.id = object->progress->event, .scope = {}, .space = {}});
+    return stored_under(Key{.id = object->progress->event, .scope = {}, .space = {}});
   }
 
-  const Record* find(const Key& key) const {
+  const Record* stored_under(const Key& key) const {
     const auto found = records_.find(key);
     return found == records_.end() ? nullptr : &found->second.record;
   }
@@ -148,14 +227,27 @@ class MemoryStore : public Store, public Reopening {
   std::mutex mutex_;
   std::unordered_map<Key, Kept> records_;
   Vanishing vanishing_;
+  std::vector<store::AuditEntry> acts_;
 };
 
 }  // namespace
 
 OpenedStore make_memory_store(Clock& clock) {
-  auto store = std::make_unique<MemoryStore>(clock);
-  MemoryStore& memory = *store;
-  return {.store = std::move(store), .reopening = &memory};
+  return store::make_capable_memory_store(clock);
 }
 
+namespace store {
+
+CapableStore make_capable_memory_store(Clock& clock) {
+  auto memory = std::make_unique<MemoryStore>(clock);
+  CapableStore opened;
+  opened.reopening = memory.get();
+  opened.lookup = memory.get();
+  opened.desk = memory.get();
+  opened.audit = memory.get();
+  opened.store = std::move(memory);
+  return opened;
+}
+
+}  // namespace store
 }  // namespace semel

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -22,9 +23,12 @@
 #include "core/crypto.h"
 #include "core/identity.h"
 #include "core/seal.h"
+#include "core/settlement.h"
 #include "store/capable_store.h"
+#include "store/desk.h"
 #include "store/glance.h"
 #include "store/identity.h"
+#include "store/lookup.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -136,6 +140,18 @@ struct Safe {
                       {.id = record.key.id, .fence = record.fence, .fingerprint = record.fingerprint});
   }
 
+  // Makes of what the store holds for `key` what the layers above are told: opened, and under the name that they have.
+  [[nodiscard]] Result<void> give_back(Held& held, const Key& key) const {
+    if (held.record.response != nullptr) {
+      Result<SharedResponse> opened = open(held.record);
+      if (!opened) return std::unexpected(std::move(opened.error()));
+      held.record.response = *std::move(opened);
+    }
+    held.record.key.id = key.id;
+    held.record.key.scope = key.scope;
+    return {};
+  }
+
   // Gives the event that an object is busy with the name that the layers above have for it. They asked for `key`, which
   // the store calls `named`.
   void rename_other(Key& other, const Key& key, const Key& named) {
@@ -191,18 +207,81 @@ class SealedGlance : public Glance {
   Glance& inner_;
 };
 
+class SealedLookup : public Lookup {
+ public:
+  SealedLookup(std::shared_ptr<Safe> safe, Lookup& inner) : safe_(std::move(safe)), inner_(inner) {}
+
+  Async<std::optional<Held>> look_up(Key key) override {
+    const std::shared_ptr<Safe> safe = safe_;
+    Result<std::optional<Held>> found = co_await inner_.look_up(safe->named(key));
+    if (!found) co_return found;
+    std::optional<Held>& held = *found;
+    if (!held) co_return found;
+    const Result<void> opened = safe->give_back(*held, key);
+    if (!opened) co_return std::unexpected(opened.error());
+    co_return found;
+  }
+
+ private:
+  const std::shared_ptr<Safe> safe_;
+  Lookup& inner_;
+};
+
+// A response that an operator gives is bound to the key and the fence of the act.
+class SealedDesk : public Desk {
+ public:
+  SealedDesk(std::shared_ptr<Safe> safe, Desk& inner) : safe_(std::move(safe)), inner_(inner) {}
+
+  [[nodiscard]] Key named(Key key) const override { return inner_.named(safe_->named(key)); }
+
+  Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) override {
+    const std::shared_ptr<Safe> safe = safe_;
+    Result<std::vector<Held>> found = co_await inner_.find(std::move(id_begins), limit);
+    if (!found) co_return found;
+    for (Held& held : *found) {
+      if (held.record.response == nullptr) continue;
+      Result<SharedResponse> opened = safe->open(held.record);
+      if (!opened && found->size() == 1) co_return std::unexpected(std::move(opened.error()));
+      held.record.response = opened ? *std::move(opened) : nullptr;
+    }
+    co_return found;
+  }
+
+  Async<KeyList> list(KeyFilter filter, std::string cursor) override {
+    return inner_.list(std::move(filter), std::move(cursor));
+  }
+
+  Async<void> settle(Digest id, core::Settlement settlement) override {
+    if (settlement.response != nullptr) {
+      const Fence fence{.number = settlement.fence.number, .owner = settlement.act};
+      const core::Belonging belonging{.id = id, .fence = fence, .fingerprint = std::nullopt};
+      settlement.response =
+          std::make_shared<const Response>(safe_->seals.seal(*settlement.response, belonging, random_salt()));
+    }
+    return inner_.settle(id, std::move(settlement));
+  }
+
+ private:
+  const std::shared_ptr<Safe> safe_;
+  Desk& inner_;
+};
+
 class SealedStore : public Store {
  public:
   SealedStore(std::shared_ptr<Safe> safe, CapableStore inner) : safe_(std::move(safe)), inner_(std::move(inner.store)) {
     if (inner.endings != nullptr) endings_.emplace(safe_, *inner.endings);
     if (inner.reopening != nullptr) reopening_.emplace(safe_, *inner.reopening);
     if (inner.glance != nullptr) glance_.emplace(safe_, *inner.glance);
+    if (inner.lookup != nullptr) lookup_.emplace(safe_, *inner.lookup);
+    if (inner.desk != nullptr) desk_.emplace(safe_, *inner.desk);
   }
 
   // What the store inside can do, and so this one.
   Endings* endings() { return endings_ ? &*endings_ : nullptr; }
   Reopening* reopening() { return reopening_ ? &*reopening_ : nullptr; }
   Glance* glance() { return glance_ ? &*glance_ : nullptr; }
+  Lookup* lookup() { return lookup_ ? &*lookup_ : nullptr; }
+  Desk* desk() { return desk_ ? &*desk_ : nullptr; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     const std::shared_ptr<Safe> safe = safe_;
@@ -216,13 +295,8 @@ class SealedStore : public Store {
     if (auto* const busy = std::get_if<Busy>(&*claimed)) safe->rename_other(busy->other.record.key, key, named);
     auto* const held = std::get_if<Held>(&*claimed);
     if (held == nullptr) co_return claimed;
-    if (held->record.response != nullptr) {
-      Result<SharedResponse> opened = safe->open(held->record);
-      if (!opened) co_return std::unexpected(std::move(opened.error()));
-      held->record.response = *std::move(opened);
-    }
-    held->record.key.id = key.id;
-    held->record.key.scope = key.scope;
+    const Result<void> opened = safe->give_back(*held, key);
+    if (!opened) co_return std::unexpected(opened.error());
     co_return claimed;
   }
 
@@ -259,6 +333,8 @@ class SealedStore : public Store {
   std::optional<SealedEndings> endings_;
   std::optional<SealedReopening> reopening_;
   std::optional<SealedGlance> glance_;
+  std::optional<SealedLookup> lookup_;
+  std::optional<SealedDesk> desk_;
 };
 
 }  // namespace
@@ -266,11 +342,14 @@ class SealedStore : public Store {
 CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKey>& keys, Unsealed unsealed) {
   auto safe = std::make_shared<Safe>(core::Seals(keys), unsealed);
   if (inner.identity) safe->names.emplace(*inner.identity);
-  auto sealed = std::make_unique<SealedStore>(std::move(safe), std::move(inner));
   CapableStore outer;
+  outer.audit = inner.audit;  // it holds ids and reasons, and no answers
+  auto sealed = std::make_unique<SealedStore>(std::move(safe), std::move(inner));
   outer.endings = sealed->endings();
   outer.reopening = sealed->reopening();
   outer.glance = sealed->glance();
+  outer.lookup = sealed->lookup();
+  outer.desk = sealed->desk();
   outer.store = std::move(sealed);
   return outer;
 }

@@ -55,6 +55,7 @@ std::string Metrics::render() const {
   histogram(out, "semel_upstream_seconds", "From sending a guarded request to the end of its answer.",
             upstream_seconds);
   webhooks.render(out);
+  api.render(out);
   if (store_ == nullptr) return out;
   histogram(
       out, "semel_store_batch_writes",

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "telemetry/api_metrics.h"
 #include "telemetry/histogram.h"
 #include "telemetry/log_sink.h"
 #include "telemetry/route_metrics.h"  // IWYU pragma: export
@@ -47,6 +48,7 @@ class Metrics {
   Histogram upstream_seconds;
   ClientMetrics clients;
   WebhookMetrics webhooks;
+  ApiMetrics api;
 
   // The Prometheus text format, version 0.0.4.
   [[nodiscard]] std::string render() const;

@@ -66,6 +66,7 @@ void RequestLog::add(const LogEntry& entry) {
   text("method", entry.method);
   text("path", entry.path);
   text("route", entry.route);
+  text("token", entry.token);
   json.number("status", entry.status);
   text("outcome", entry.outcome);
   text("problem", entry.problem);

@@ -21,6 +21,7 @@ struct LogEntry {
   std::string_view method;
   std::string_view path;
   std::string_view route;
+  std::string_view token = {};  // the name of one, of the claims API
   std::string_view outcome;
   std::string_view problem;
   std::uint16_t status = 0;

@@ -124,7 +124,7 @@ Matched match(const Provider& provider, std::size_t number, const Lock& lock, co
 Matched match_items(const Provider& provider, std::size_t number, const Lock& lock, const policy::RequestView& request,
                     Time now) {
   const auto& pointer = core::present(provider.event.items, "a batch has a place for its elements");
-  const auto items = json_items(request.body, pointer);
+  const auto items = json_items(request.body, pointer, items_max);
   if (!items || items->empty() || items->size() > items_max) return std::unexpected(SignatureFault::malformed);
   std::optional<SecretMatch> all;
   policy::RequestView element = request;

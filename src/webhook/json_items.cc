@@ -68,7 +68,8 @@ std::expected<std::size_t, policy::JsonMiss> member(std::string_view text, std::
 }  // namespace
 
 std::expected<std::vector<std::string_view>, policy::JsonMiss> json_items(std::string_view document,
-                                                                          std::span<const std::string> pointer) {
+                                                                          std::span<const std::string> pointer,
+                                                                          std::size_t items_max) {
   if (!policy::is_json(document)) return std::unexpected(policy::JsonMiss::not_json);
   std::size_t at = skip_space(document, 0);
   for (const std::string& name : pointer) {
@@ -79,7 +80,7 @@ std::expected<std::vector<std::string_view>, policy::JsonMiss> json_items(std::s
   if (at >= document.size() || document[at] != '[') return std::unexpected(policy::JsonMiss::not_there);
   std::vector<std::string_view> items;
   at = skip_space(document, at + 1);
-  while (at < document.size() && document[at] != ']') {
+  while (at < document.size() && document[at] != ']' && items.size() <= items_max) {
     const std::size_t end = skip_value(document, at);
     items.push_back(document.substr(at, end - at));
     at = skip_space(document, end);

@@ -16,6 +16,7 @@ namespace semel::webhook {
 namespace {
 
 constexpr std::size_t token_bytes_max = 16'384;
+constexpr std::size_t keys_max = 1'000;
 
 std::optional<std::string> text_at(std::string_view document, const std::vector<std::string>& pointer) {
   auto value = policy::json_scalar(document, pointer);
@@ -38,6 +39,9 @@ std::optional<Token> read_token(std::string_view text) {
   auto claims = core::from_base64(text.substr(first + 1, last - first - 1), core::Base64::url);
   auto signature = core::from_base64(text.substr(last + 1), core::Base64::url);
   if (!head || !claims || !signature) return std::nullopt;
+  // What must be understood (RFC 7515, 4.1.11): we understand none of it.
+  const std::vector<std::string> critical{"crit"};
+  if (policy::json_scalar(*head, critical) || json_items(*head, critical, 0)) return std::nullopt;
   auto algorithm = text_at(*head, {"alg"});
   auto key_id = text_at(*head, {"kid"});
   if (!algorithm || !key_id || (*algorithm != "RS256" && *algorithm != "ES256")) return std::nullopt;
@@ -50,7 +54,7 @@ std::optional<Token> read_token(std::string_view text) {
 
 std::optional<std::string> find_key(std::string_view document, std::string_view key_id) {
   const std::vector<std::string> keys{"keys"};
-  const auto set = json_items(document, keys);
+  const auto set = json_items(document, keys, keys_max);
   if (set) {
     for (const std::string_view key : *set) {
       if (text_at(key, {"kid"}) == key_id) return std::string(key);

@@ -165,6 +165,27 @@ std::string_view algorithm_text(Algorithm algorithm) {
   return {};
 }
 
+// Which tests hold what the page says. tests/tools/docs_test.py knows whether they exist.
+constexpr std::string_view shown_by = R"(
+## Shown by
+
+The tests are [described here](../tests/README.md); a scenario is named by its file and title.
+
+| claim | tests |
+|---|---|
+| [Webhook providers](#webhook-providers): where the page comes from | `ProviderTable.IsTheOneInTheDocuments`, `BuiltinProviders.AreTheFilesOfTheFolder`, `Providers.test_are_listed_and_shown` |
+| [Webhook providers](#webhook-providers): signatures and keys of events | `BuiltinProviders.AllHaveARecordedDelivery`, `Authenticate.TakesAuthenticDeliveries`, `Sign.MakesTheRecordedDeliveries`, `Events.HaveAKeyAtEveryProvider`, `RealSigners.test_are_believed_and_altered_deliveries_are_not` |
+| [Webhook providers](#webhook-providers): whether the id is signed | `ProviderFiles.ClaimNoMoreThanIsSigned`, `Events.CompareTheBodyWhereTheIdIsNotSigned`, `webhook.txt: Another body under an id that is not signed is refused`, `webhook.txt: Another body under an id that is signed is the same event` |
+| [Webhook providers](#webhook-providers): order, retries and ttl | `ProviderFiles.OrderEventsByWhatIsSigned`, `EventOrder.CanBeReadOfRecordedDeliveries`, `WebhookConfig.TakesProvidersFromTheUsersFolder`, `WebhookConfig.HoldsWhatTheFileSays`, `WebhookWarnings.NameWhatIsUnwise` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): nothing else makes a new event | `Tampering.MakesNoNewEvent`, `Tampering.MakesNoNewEventInTwoSteps`, `Tampering.StartsFromDeliveriesThatAreTaken`, `Events.WithoutAnIdAreNotDeduplicated` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): fresh for, and how long it is remembered | `ProviderTable.SaysHowLongADeliveryIsFresh`, `ProviderTable.PromisesNothingThatTheMemoryDoesNotHold`, `webhook.txt: An event goes to its handler once, and its retry hears the same` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): what is believed though nobody signs it | `ProviderTable.NamesTheHeadersThatAreBelieved`, `ProviderTable.OffersTheBodyAsAName`, `ProviderTable.SaysWhereAnyEventCanBeMadeUp`, `ProviderTable.SaysWhereMethodAndQueryAreSigned`, `Tampering.MovesADeliveryToAnotherPathOnlyIfTheAddressIsNotSigned` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): what can be changed before it is handled | `ProviderTable.SaysWhatCanBeChangedBeforeItIsHandled` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): Dropbox Sign | `DropboxSign.test_an_event_in_a_form_is_handled_once_and_hears_its_word` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): Twilio | `Twilio.test_a_senders_text_can_be_cut_into_other_fields` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): PayPal | `FetchedKeys.BindPayPalsBodyToItsTransmission`, `FetchedKeys.CheckTheTimeOfPayPal`, `PayPalsApi.test_what_paypal_denies_is_refused`, `PayPalsApi.test_nothing_is_taken_while_paypal_does_not_answer` |
+)";
+
 std::string signature_text(const Provider& provider) {
   return of_schemes(provider, [](const SignatureScheme& scheme) {
     std::string way(algorithm_text(scheme.algorithm));
@@ -188,7 +209,8 @@ std::string provider_markdown() {
   std::string out = R"(# Webhook providers
 
 Made by `semel providers list --markdown` from the files in `providers/`; `semel providers show NAME` prints one of them,
-with what is not documented about the provider. How the files are written is in [webhooks.md](webhooks.md).
+with what is not documented about the provider. How the files are written is in [webhooks.md](webhooks.md). [The last
+section](#shown-by) names the tests that hold what is said here.
 
 *id signed*: whether the key of an event is among the signed bytes, worked out from the file. *retries*: how long the
 provider repeats an event by itself (`-`: not at all, or not documented). *ttl*: how long an event is remembered unless the
@@ -209,7 +231,7 @@ webhook says otherwise. Where the id is not signed, the body is compared with th
 Somebody may come to hold a delivery without knowing a secret: from a log, a proxy, a debugging tool. This is what the
 provider's scheme leaves open then. *fresh for*: how far the signed time may be from ours; `-`: no time is signed.
 "Handled again" means a second run of the handler. A delivery that is sent again within the ttl as it was is answered from
-memory and runs nothing.
+memory and runs nothing, unless the events of the provider have no key.
 
 Where an unsigned header names the event, that is the provider's documented name, and two of its events may have the same
 body. If none of yours have, `key_from = "{sha256:body}"` names events by their signed bodies, and nothing unsigned counts.
@@ -221,8 +243,8 @@ Dropbox Sign signs the time and the type of an event. Semel cannot bind anything
 the same time and type is another event. Ask its API for the object before anything that matters.
 
 Twilio signs the fields of a form with nothing between them. Somebody whose own text is part of a delivery, such as the
-sender of a message, can cut it into other fields and send that as another event. Ask Twilio's API for the message before
-anything that matters.
+sender of a message, can cut it into other fields and send that as another event, under another idempotency token. Ask
+Twilio's API for the message before anything that matters.
 
 PayPal signs a CRC-32 of the body, and another body can be made to have the same. Semel takes a transmission once, with the
 body that came first: a captured delivery that was handled is worth nothing. One that PayPal has sent and Semel has not
@@ -239,6 +261,7 @@ documented.
     out +=
         fmt::format("| `{}` | {} | {} | {} |\n", provider.name, signed_text(provider), fresh_text(provider), stranger);
   }
+  out += shown_by;
   return out;
 }
 

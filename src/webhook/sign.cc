@@ -27,6 +27,7 @@
 #include "reading/secret.h"
 #include "webhook/authenticate.h"
 #include "webhook/coverage.h"
+#include "webhook/event_batch.h"
 #include "webhook/json_items.h"
 #include "webhook/moment.h"
 #include "webhook/provider.h"
@@ -147,7 +148,7 @@ Result<void> sign_inside(const Signer& signer, const Provider& provider, SignedD
                          std::string_view timestamp) {
   std::vector<std::string> items{delivery.body};
   if (signer.scheme.per_item && provider.event.items) {
-    const auto found = json_items(delivery.body, *provider.event.items);
+    const auto found = json_items(delivery.body, *provider.event.items, batch_items_max);
     if (!found) return fail(Code::invalid, "the body has no list of items");
     items.assign(found->begin(), found->end());
   }

@@ -135,6 +135,11 @@ TEST(ConfigWarnings, NameWhatIsUnwise) {
       {"[server]\ntls = { cert = 'c', key = 'k', client_ca = 'a' }\n[[route]]\npath = '/w'\nupstream = 'app'\n"
        "scope = '{client_cert:subject}'",
        {}},
+      {"[[route]]\npath = '/w'\nupstream = 'app'\nttl = '30s'\nlease = '10s'",
+       {"f:8:1: warning: ttl (30s) is not longer than the timeout of [upstream.app] (30s), so the key of a slow "
+        "request has "
+        "expired when its retry comes",
+        "f:11:7: warning: ttl is under 24h, which clients of such APIs expect; a later retry runs again"}},
       {"[store]\nstate_folder = '/var/lib/semel'",
        {"f:9:16: warning: state_folder has no effect: it is for a PostgreSQL store"}},
       {"[store]\nread_unencrypted = true",

@@ -43,6 +43,45 @@ TEST(ConfigErrors, NameSyntaxErrorsWithTheirPlace) {
             std::vector<std::string>{"f:8:34: error: tables are nested too deeply"});
 }
 
+// In words that say what to write.
+TEST(ConfigErrors, NameCommonMistakesInTheSyntax) {
+  expect_errors({
+      {"[server]\nlisten = \"127.0.0.1:1\n", {"f:9:22: error: this string is not closed on its line"}},
+      {"[server]\nlisten = 127.0.0.1:1\n",
+       {"f:9:12: error: this is neither a number nor a date; a text stands in quotes, such as \"24h\" or "
+        "\"127.0.0.1:8080\""}},
+      {"[limits]\nbody_timeout = 24h\n",
+       {"f:9:18: error: this is neither a number nor a date; a text stands in quotes, such as \"24h\" or "
+        "\"127.0.0.1:8080\""}},
+      {"[server]\nuser = semel\n", {"f:9:8: error: this is no value; a text stands in quotes: \"like this\""}},
+      {"[server]\nlisten: 'x'\n", {"f:9:7: error: a key and its value are joined by =, not by a colon"}},
+      {"[server]\nuser = \"a\\d\"\n",
+       {"f:9:11: error: in double quotes a backslash begins an escape; write the text in single quotes, or \\\\ for a "
+        "backslash"}},
+      {"[server]\nthreads = 1,\n",
+       {"f:9:12: error: the line goes on behind its value; each key stands on a line of its own, without a comma"}},
+      {"[server]\nthreads = 1\nthreads = 2\n", {"f:10:11: error: this key is here for the second time"}},
+      {"[server]\n[server]\n", {"f:9:1: error: this table is here for the second time"}},
+      {"[[route]\n",
+       {"f:8:9: error: the brackets are not closed; a table has one pair ([store]), one of several has two "
+        "([[route]])"}},
+      {"[store]\nencryption_keys = ['a'\n", {"f:9:24: error: this list is not closed; a ] is missing"}},
+  });
+}
+
+// Statuses of problems: by name, within the range of refusals.
+TEST(ConfigErrors, NameBadStatuses) {
+  expect_errors({
+      {"[reply]\nstatus = 'stripe'", {}},
+      {"[reply]\nstatus = { key-reused = 400, 'in-flight' = 425 }", {}},
+      {"[reply]\nstatus = 'strip'", {"f:9:10: error: status: there is no set \"strip\" (did you mean \"stripe\"?)"}},
+      {"[reply]\nstatus = { key-reusd = 400 }",
+       {"f:9:12: error: there is no problem \"key-reusd\" (did you mean \"key-reused\"?)"}},
+      {"[reply]\nstatus = { key-reused = 200 }", {"f:9:25: error: a refusal has a status from 400 to 599"}},
+      {"[reply]\nstatus = 400", {"f:9:10: error: status must be a table, not a whole number"}},
+  });
+}
+
 // Unknown keys and tables are errors, with the name that was probably meant.
 TEST(ConfigErrors, NameUnknownKeys) {
   expect_errors({
@@ -76,9 +115,7 @@ TEST(ConfigErrors, NameWrongTypes) {
       {"[webhook]\npath = '/w'", {"f:8:1: error: webhook is a list of tables (did you mean \"[[webhook]]\"?)"}},
   });
   EXPECT_EQ(issues("upstream = 1\nroute = [1]\n", reading::Severity::error),
-            (std::vector<std::string>{"f:1:1: error: there is neither a [[route]] nor a [[webhook]], so every request "
-                                      "would be refused (404)",
-                                      "f:1:12: error: upstream must be a table, not a whole number",
+            (std::vector<std::string>{"f:1:12: error: upstream must be a table, not a whole number",
                                       "f:2:10: error: route must be a table, not a whole number"}));
 }
 

@@ -225,11 +225,7 @@ upstream = "app"
 
 // A server that is known to compare bytes needs none of this.
 TEST(Match, LeavesSpellingsToAnExactUpstream) {
-  const Config rules = test::config(R"(
-[store]
-url = "memory:"
-[upstream.app]
-url = "http://127.0.0.1:1"
+  const Config rules = test::config(std::string(head) + R"(
 paths = "exact"
 [[route]]
 path = "/v1/*"

@@ -90,7 +90,8 @@ TEST(RouteErrors, NameKeysThatContradictEachOther) {
   const std::vector<Case> cases{
       {"ttl = '10s'\nlease = '11s'",
        {"f:13:9: error: lease is longer than ttl: the key would expire while its request runs"}},
-      {"ttl = '29s'", {"f:8:1: error: lease is longer than ttl: the key would expire while its request runs"}},
+      {"ttl = '29s'", {}},  // the default is shorter then
+      {"ttl = '5s'\nin_flight = 'wait'", {}},
       {"ttl = '40s'\nin_flight = 'wait'\nwait_max = '41s'", {"f:14:12: error: wait_max is longer than ttl"}},
       {"fingerprint = 'raw'\nignore = ['/a']", {"f:13:10: error: ignore needs fingerprint = \"json\""}},
       {"key_from = '{header:X?}'",
@@ -124,12 +125,27 @@ TEST(RouteErrors, NameWhatIsMissing) {
 
 // The paths of routes and webhooks.
 TEST(RouteErrors, NameBadPaths) {
+  constexpr auto regular =
+      "f:9:9: error: path: a path is no regular expression; `*` stands for one segment, and `/*` at the end for all "
+      "that "
+      "follows";
   const std::vector<Case> cases{
       {"v1", {"f:9:9: error: path: a path begins with a slash (did you mean \"/v1\"?)"}},
       {"/a?b", {"f:9:11: error: path: a route is found by path only; leave out what follows"}},
       {"/a b", {"f:9:11: error: path: a path holds only visible ASCII; encode the rest (%XX)"}},
       {"/a*", {"f:9:11: error: path: `*` stands for a whole segment, between two slashes or at the end"}},
       {"/**/b", {"f:9:10: error: path: `*` stands for a whole segment, between two slashes or at the end"}},
+      {"/v1/:id/refund",
+       {"f:9:13: error: path: a segment that may be anything is written `*` (did you mean \"/v1/*/refund\"?)"}},
+      {"/v1/{id}/{what}",
+       {"f:9:13: error: path: a segment that may be anything is written `*` (did you mean \"/v1/*/*\"?)"}},
+      {"/v1/<int:id>",
+       {"f:9:13: error: path: a segment that may be anything is written `*` (did you mean \"/v1/*\"?)"}},
+      {"/v1/.*/x", {regular}},
+      {"/v1/(a|b)", {regular}},
+      {"/v1/a$", {regular}},
+      {"/v1/items:cancel", {}},
+      {"/v1/$batch", {}},
       {"/a/../b", {"f:9:9: error: path: a path with a `..` segment is never guarded"}},
       {"/a%2Fb", {"f:9:9: error: path: a path with an encoded slash is never guarded"}}};
   for (const Case& each : cases) {
@@ -157,8 +173,8 @@ TEST(WebhookErrors, NameBadValues) {
        {"f:13:19: error: key_from: \"id\" is not a JSON pointer (RFC 6901) (did you mean \"{json:/id}\"?)"}},
       {"secrets = ['env:TOKEN']\non_unknown = 'probe'",
        {"f:13:14: error: a webhook cannot be probed; use \"retry\" or \"hold\" (did you mean \"retry\"?)"}},
-      {"secrets = ['env:TOKEN']\nttl = '1s'",
-       {"f:8:1: error: lease is longer than ttl: the key would expire while its request runs"}},
+      {"secrets = ['env:TOKEN']\nttl = '1s'\nlease = '2s'",
+       {"f:14:9: error: lease is longer than ttl: the key would expire while its request runs"}},
   };
   for (const Case& each : cases)
     EXPECT_EQ(issues(with_webhook(each.line), reading::Severity::error), each.issues) << each.line;

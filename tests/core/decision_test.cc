@@ -189,9 +189,16 @@ TEST(Decision, ComparesEveryByteOfTheFingerprint) {
   }
 }
 
-// A store that reports a released record breaks its contract; going on would be guessing.
-TEST(DecisionDeathTest, StopsWhenAReleasedRecordIsReported) {
-  EXPECT_DEATH((void)decide(held_as(Record::State::released), mine, {}), "released record holds no key");
+// Reported to the owner that released it, who comes late: its own attempt is over, and another one may have the key.
+TEST(Decision, ClaimAfterItsOwnReleaseComesAgain) {
+  const Decision decision = decide(held_as(Record::State::released), mine, {});
+  ASSERT_TRUE(std::holds_alternative<Reject>(decision));
+  EXPECT_EQ(std::get<Reject>(decision).problem.type, ProblemType::in_flight);
+}
+
+// A store that reports an object as a key breaks its contract; going on would be guessing.
+TEST(DecisionDeathTest, StopsWhenAnObjectIsReported) {
+  EXPECT_DEATH((void)decide(held_as(Record::State::object), mine, {}), "an object is no key");
 }
 
 // Only retry lets the store take a claim of unknown outcome over; lease, ttl and owner are passed on as they are.

@@ -20,7 +20,15 @@ namespace {
 
 // ---- claim ----------------------------------------------------------------------------------------------------------
 
-enum class Expect : std::uint8_t { first_fence, next_fence, own_fence, held_running, held_done, held_unknown };
+enum class Expect : std::uint8_t {
+  first_fence,
+  next_fence,
+  own_fence,
+  held_running,
+  held_done,
+  held_unknown,
+  held_ended
+};
 
 struct ClaimRow {
   Stored stored;
@@ -44,8 +52,8 @@ std::vector<ClaimRow> claim_rows() {
       {Stored::running_past_expiry,  own_fence,    held_running, own_fence,    held_running},
       {Stored::lapsed,               held_unknown, held_unknown, next_fence,   next_fence},
       {Stored::done,                 held_done,    held_done,    held_done,    held_done},
-      {Stored::unknown,              held_unknown, held_unknown, next_fence,   next_fence},
-      {Stored::released,             next_fence,   next_fence,   next_fence,   next_fence},
+      {Stored::unknown,              held_unknown, held_unknown, held_unknown, next_fence},
+      {Stored::released,             held_ended,   next_fence,   held_ended,   next_fence},
       {Stored::expired_lapsed,       first_fence,  first_fence,  first_fence,  first_fence},
       {Stored::expired_done,         first_fence,  first_fence,  first_fence,  first_fence},
       {Stored::expired_unknown,      first_fence,  first_fence,  first_fence,  first_fence},

@@ -31,6 +31,14 @@ class CommandLine(harness.Case):
         self.assertIn("there is no option '--confg'; did you mean --config?", complaint)
         self.assertNotIn("required", complaint)
 
+    def test_help_explains_each_command(self):
+        """As --help does, also for a command within another."""
+        for words in ((), ("serve",), ("providers", "check")):
+            code, explained, _ = self.said("help", *words)
+            self.assertEqual(code, 0)
+            self.assertIn("Usage: semel " + "".join(word + " " for word in words), explained)
+        self.assertEqual(self.said("help", "frobnicate")[0], 2)
+
     def test_what_is_missing_is_said_when_nothing_else_is_wrong(self):
         """No command at all, and a command without what it needs."""
         self.assertEqual(self.said()[0], 2)

@@ -3,14 +3,26 @@
 replayed nor run. --binary SEMEL"""
 import functools
 import json
+import re
 import shutil
+import struct
+import time
 import unittest
 
 import harness
+import signers
 import wire
 from harness import CONFIG, KEY_ONE, KEY_TWO, ROUTE, keyed
 
 CANARY = b"canary-1f0c-the-answer"
+ORDERED = """
+[[webhook]]
+path = "/hooks/stripe"
+provider = "stripe"
+secrets = ["s"]
+upstream = "app"
+ordered = true
+"""
 DURABLE = "fsync,fdatasync,rename,mkdir,pwrite64"
 
 encrypted = functools.partial(harness.encrypted, CONFIG + ROUTE)
@@ -112,6 +124,42 @@ class Encryption(harness.Case):
                 [plain] = [line["key"] for line in lines if "key" in line]
                 found[name] = self.on_disk(semel, bytes.fromhex(plain))
         self.assertEqual(found, {"encrypted": False, "plain": True})
+
+    def records(self, semel):
+        """(state, times, id, fingerprint, namespace) of the records in the log, as docs/record-format.md has them."""
+        found = []
+        for file in (semel.folder / "data").glob("*.log"):
+            data = file.read_bytes()
+            for match in re.finditer(rb"SML\x01", data):
+                at = match.start()
+                times = struct.unpack("<3q", data[at + 24:at + 48])
+                name = data[at + 129:at + 129 + data[at + 128]]
+                found.append((data[at + 4], times, data[at + 48:at + 80], data[at + 80:at + 112], name))
+        return found
+
+    def test_what_stays_in_clear_is_what_the_page_says(self):
+        """Namespaces, times, states and stamps can be read without the keys, and a fingerprint is the same plain hash of the
+        request as in a store without encryption. The names of keys are not."""
+        more = 'namespace = "till-4711"\n' + ORDERED
+        self.answer_all(status=201)
+        fingerprints, names = [], []
+        for config in (encrypted(KEY_ONE) + more, CONFIG + ROUTE + more):
+            with self.gateway(config) as semel:
+                begun = time.time() * 1000
+                self.assertEqual(semel.ask("POST", "/v1/x", keyed("k1"), b"the same").status, 201)
+                event = b'{"id":"evt_1","created":1700004711,"data":{"object":{"id":"po_1"}}}'
+                self.assertEqual(semel.ask("POST", "/hooks/stripe", signers.sign("stripe s", event), event).status, 201)
+                semel.kill()
+                ours = [record for record in self.records(semel) if record[4] == b"till-4711"]
+                self.assertEqual({state for state, *_ in ours}, {1, 2})  # running, then done
+                for _, (claimed, lease, expires), *_ in ours:
+                    self.assertLess(abs(claimed - begun), 60_000)
+                    self.assertEqual((lease - claimed, expires - claimed), (30_000, 86_400_000))
+                self.assertTrue(self.on_disk(semel, b"1700004711"))
+                names.append({name for _, _, name, *_ in ours})
+                fingerprints.append({fingerprint for _, _, _, fingerprint, _ in ours})
+        self.assertEqual(fingerprints[0], fingerprints[1])
+        self.assertFalse(names[0] & names[1])
 
     def test_every_key_is_found_again_while_encryption_keys_come_and_go(self):
         """First run, kill -9, rotation, kill -9, the old key taken away: whatever was claimed is replayed or held."""

@@ -11,29 +11,15 @@ import wire
 from programs import HOST
 
 
-class Gateway(programs.Program):
-    """A semel process. The same object can be started again on the same folder and ports after it has ended. `faults` are those
-    of checker.py: when it was killed, when it left in good order, when it was not there. An end that nobody asked for is none."""
+class Noted(programs.Program):
+    """A program with an address whose `faults` are noted, as checker.py wants them: when it was killed, when it left in good
+    order, when it was not there. An end that nobody asked for is none."""
 
-    def __init__(self, binary, config, folder=None, environment=None, host=HOST, **values):
-        """`config` is TOML in which $listen, $admin, $data, $store and the names in `values` are filled in. Unless it is
-        given, the store is an embedded one in $data."""
-        super().__init__(programs.path(binary), folder=folder, environment=environment)
-        self.binary = self.command[0]
+    def __init__(self, *words, **options):
+        super().__init__(*words, **options)
         self.faults = []
         self._spawned_at = self._gone_at = None
         self._noted = False  # how its present life ended
-        self.address = (host, programs.free_port())
-        self.admin = programs.free_address()
-        data = str(self.folder / "data")
-        self.values = {"listen": "%s:%d" % self.address, "admin": "%s:%d" % self.admin, "data": data,
-                       "store": f"embedded:{data}", **{name: value for name, value in values.items() if value is not None}}
-        self.config_path = self.folder / "semel.toml"
-        self.command += ["serve", "--config", str(self.config_path)]
-        self.write_config(config)
-
-    def write_config(self, config):
-        self.config_path.write_text(string.Template(config).substitute(self.values), encoding="utf-8")
 
     def note(self, part, what, begun):
         now = time.monotonic()
@@ -79,6 +65,27 @@ class Gateway(programs.Program):
         finally:
             self.signal(signal.SIGCONT)
             self.note(checker.MACHINE, "stopped", begun)
+
+
+class Gateway(Noted):
+    """A semel process. The same object can be started again on the same folder and ports after it has ended."""
+
+    def __init__(self, binary, config, folder=None, environment=None, host=HOST, **values):
+        """`config` is TOML in which $listen, $admin, $data, $store and the names in `values` are filled in. Unless it is
+        given, the store is an embedded one in $data."""
+        super().__init__(programs.path(binary), folder=folder, environment=environment)
+        self.binary = self.command[0]
+        self.address = (host, programs.free_port())
+        self.admin = programs.free_address()
+        data = str(self.folder / "data")
+        self.values = {"listen": "%s:%d" % self.address, "admin": "%s:%d" % self.admin, "data": data,
+                       "store": f"embedded:{data}", **{name: value for name, value in values.items() if value is not None}}
+        self.config_path = self.folder / "semel.toml"
+        self.command += ["serve", "--config", str(self.config_path)]
+        self.write_config(config)
+
+    def write_config(self, config):
+        self.config_path.write_text(string.Template(config).substitute(self.values), encoding="utf-8")
 
     def connect(self, seconds=10.0):
         return wire.Wire(self.address, seconds)

@@ -8,13 +8,28 @@ import threading
 import time
 import unittest
 
+import claims_api
 import harness
 import wire
 from harness import CONFIG, ROUTE, keyed
+from memory import connect_slowly
 
 
 def limits(text):
     return CONFIG + f"\n[limits]\n{text}\n" + ROUTE
+
+
+def pour(arrival):
+    """Sends without end, on a thread of its own, until somebody closes."""
+    def send():
+        try:
+            while True:
+                arrival.sock.sendall(bytes(1 << 16))
+        except OSError:
+            pass
+
+    arrival.sock.settimeout(20)
+    threading.Thread(target=send, daemon=True).start()
 
 
 class Heads(harness.Case):
@@ -41,6 +56,14 @@ class Heads(harness.Case):
             many = [(f"X-{number}", "v") for number in range(16)]  # with Host, Content-Length and the two of status()
             self.assertEqual(self.status(semel, "/v1/a", many), 422)
             self.assertEqual(self.status(semel, "/v1/a", [*many, ("X-16", "v")]), 431)
+        self.assertEqual(self.stage.count(), 1)
+
+    def test_all_fields_together_have_a_limit(self):
+        """Short lines, many of them: 431 and closed, over `header_bytes`; below it they are taken."""
+        with self.gateway(limits('header_bytes = "4KiB"\nheader_line_bytes = "1KiB"')) as semel:
+            self.answer_all()
+            self.assertEqual(self.status(semel, "/v1/a", [(f"X-{number}", "v" * 900) for number in range(4)]), 200)
+            self.assertEqual(self.status(semel, "/v1/a", [(f"X-{number}", "v" * 900) for number in range(5)]), 431)
         self.assertEqual(self.stage.count(), 1)
 
     def test_one_address_gets_so_many_connections(self):
@@ -103,6 +126,75 @@ class Bodies(harness.Case):
             self.assertEqual(connection.ask("POST", "/v1/x", keyed("k1"), b"{}").status, 200)
 
 
+class Chunks(harness.Case):
+    HEAD = b"PUT /v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    def status(self, semel, body):
+        """What a body of these chunks hears; whoever is refused is closed on, too."""
+        with semel.connect() as client:
+            client.send(self.HEAD + body)
+            reply = client.reply("PUT")
+            if reply.status != 200:
+                self.assertEqual(reply.get("Connection"), "close")
+                self.assertEqual(client.wait_closed(), b"")
+            return reply.status
+
+    def test_extensions_have_a_limit_in_all(self):
+        """4 KiB, shared out over as many chunks as one likes."""
+        with self.gateway(CONFIG + ROUTE + "buffer = true\n") as semel:
+            self.answer_all()
+            piece = b"1;" + b"e" * 1000 + b"\r\nx\r\n"
+            self.assertEqual(self.status(semel, piece * 4 + b"0\r\n\r\n"), 200)
+            self.assertEqual(self.status(semel, piece * 5 + b"0\r\n\r\n"), 400)
+            self.assertEqual(self.status(semel, b"1;" + b"e" * 5000 + b"\r\nx\r\n0\r\n\r\n"), 400)
+        self.assertEqual(self.stage.count(), 1)
+
+    def test_lines_and_trailers_have_the_limit_of_heads(self):
+        """`header_bytes` for the line of a chunk that does not end, and for all trailers together, ended or not."""
+        trailers = b"".join(b"X-%d: %s\r\n" % (number, b"t" * 1000) for number in range(9))
+        for size, statuses in (("8KiB", (400, 400, 400)), ("16KiB", (200, 400, 400))):
+            with self.gateway(CONFIG + f'[limits]\nheader_bytes = "{size}"\n' + ROUTE + "buffer = true\n") as semel:
+                self.answer_all()
+                said = tuple(self.status(semel, body) for body in (b"1\r\nx\r\n0\r\n" + trailers + b"\r\n",
+                                                                   b"1\r\nx\r\n0\r\n" + trailers * 2, b"0" * 17000))
+                self.assertEqual(said, statuses, size)
+        self.assertEqual(self.stage.count(), 1)
+
+
+class Waiters(harness.Case):
+    def test_only_so_many_wait(self):
+        """One too many is told 409 at once; those who wait get the answer."""
+        with self.gateway(limits("waiters = 2") + 'in_flight = "wait"\n') as semel:
+            clients = [semel.connect() for _ in range(3)]
+            for client in clients:
+                self.addCleanup(client.close)
+                client.request("POST", "/v1/x", keyed("k1"))
+                if client is clients[0]:
+                    arrival = self.stage.next()
+            self.assertTrue(wire.eventually(lambda: semel.metrics()[1]["semel_in_flight"] == 3))
+            time.sleep(0.1)
+            started = time.monotonic()
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k1")), 409, "in-flight")
+            self.assertLess(time.monotonic() - started, 3)
+            arrival.answer(201)
+            self.assertEqual([client.reply().status for client in clients], [201] * 3)
+        self.assertEqual(self.stage.count(), 1)
+
+
+class Idle(harness.Case):
+    def test_a_connection_may_rest_for_so_long(self):
+        """Between two requests it is closed after idle_timeout, without a word; before that it is used again."""
+        with self.gateway(limits('idle_timeout = "1s"')) as semel, semel.connect() as client:
+            self.answer_all()
+            self.assertEqual(client.ask("GET", "/v1/x").status, 200)
+            time.sleep(0.4)
+            self.assertEqual(client.ask("GET", "/v1/x").status, 200)
+            started = time.monotonic()
+            self.assertEqual(client.wait_closed(), b"")
+            self.assertGreater(time.monotonic() - started, 0.7)
+            self.assertLess(time.monotonic() - started, 5)
+
+
 class Streams(harness.Case):
     """Bodies that pass through: no limit to their size, but one to their patience."""
 
@@ -156,6 +248,25 @@ class Streams(harness.Case):
                     arrival.sock.sendall(bytes(1 << 18))
             arrival.close()
             self.assertEqual(semel.metrics()[1]["semel_slow_clients_total"], 1)
+
+    def test_an_answer_that_is_taken_too_slowly_is_cut(self):
+        """A little all the time, so that no piece is late: the average is below body_rate_min."""
+        for rate, stays in (("16MiB", False), ("0B", True)):
+            config = limits(f'body_timeout = "2s"\nbody_rate_min = "{rate}"')
+            with self.gateway(config) as semel, connect_slowly(semel) as client:
+                client.request("GET", "/v1/down")
+                arrival = self.stage.next()
+                arrival.send(wire.head_bytes("HTTP/1.1 200 OK", [("Content-Length", str(1 << 40))]))
+                pour(arrival)
+                deadline = time.monotonic() + 5
+                cut = False
+                while time.monotonic() < deadline and not cut:
+                    time.sleep(0.05)
+                    for _ in range(16):
+                        client.sock.recv(4096)
+                    cut = semel.metrics()[1]["semel_slow_clients_total"] > 0
+                self.assertEqual(cut, not stays, rate)
+                arrival.close()
 
     def test_silence_of_the_upstream_is_not_the_clients(self):
         """Events come less often than body_timeout says; the client waits for them and stays."""
@@ -237,7 +348,10 @@ class Buffered(harness.Case):
         """Too much is 413, too late 408, broken chunks 400: the upstream hears of none. Its answers are still streamed."""
         limit = '[limits]\nbody_bytes = "1KiB"\nbody_timeout = "1s"\n'
         with self.gateway(CONFIG + limit + ROUTE + "buffer = true\n") as semel:
-            self.assert_problem(semel.ask("PUT", "/v1/x", body=b"x" * 1025), 413, "body-too-large")
+            large = semel.ask("PUT", "/v1/x", body=b"x" * 1025)
+            self.assert_problem(large, 413, "body-too-large")
+            self.assertIn(b"over 1KiB,", large.body)
+            self.assertTrue(large.body.endswith(b"}\n"))
             with semel.connect() as client:
                 client.send(self.HEAD)
                 self.assertEqual(client.reply("PUT").status, 408)
@@ -350,6 +464,21 @@ class SlowStore(harness.Case):
             self.assertTrue(wire.eventually(retried, 8), "the key stayed taken")
             self.assertEqual(semel.stop(), 0)
         self.assertEqual(self.stage.count(), 2)
+
+    def test_the_claims_api_does_not_wait_for_it_either(self):
+        """503 in time; the same call finds the claim that was granted too late."""
+        semel = claims_api.gateway(self, store_more='[limits]\nstore_timeout = "500ms"\n').start()
+        fence = semel.caller.claim("k0").fence
+        tracer = self.slow_down(semel, 2.0)
+        started = time.monotonic()
+        for answer in (semel.caller.claim("k1", "o" * 16), semel.caller.complete("k0", fence)):
+            self.assertEqual((answer.status, answer.retry), (503, "same-key"))
+        self.assertEqual(semel.caller.get("k0").outcome, "running", "a look waits for no disk")
+        self.assertLess(time.monotonic() - started, 2.5)
+        self.speed_up(tracer)
+        granted = wire.eventually(lambda: (lambda got: got if got.status == 201 else None)(semel.caller.claim("k1", "o" * 16)), 10)
+        self.assertEqual(granted.attempt, 1)
+        self.assertEqual(semel.caller.complete("k0", fence).outcome, "completed")
 
     def test_a_route_may_forward_then(self):
         """on_store_down = "forward": the request goes up, once, when the store's time is up."""

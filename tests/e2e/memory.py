@@ -16,6 +16,7 @@ from harness import CONFIG, ROUTE
 
 STREAM_BYTES = int(os.environ.get("SEMEL_STREAM_BYTES", 256 << 20))
 IDLE_CONNECTIONS = int(os.environ.get("SEMEL_IDLE_CONNECTIONS", 1000))
+PROCESS_BYTES_MAX = 48 << 20
 EXTRA_BYTES_MAX = 32 << 20
 IDLE_BYTES_MAX = 20 << 10
 BODIES = int(os.environ.get("SEMEL_BODIES", 64))
@@ -75,6 +76,13 @@ def receive_all(reader, size):
 
 
 class Memory(harness.Case):
+    def test_a_process_with_an_empty_store_is_small(self):
+        """Before anybody has asked anything."""
+        with self.gateway(CONFIG + ROUTE) as semel:
+            held = memory(semel, "VmRSS")
+            print(f"with an empty store: {held / (1 << 20):.0f} MiB")
+            self.assertLess(held, PROCESS_BYTES_MAX)
+
     def test_an_upload_and_a_download_at_once(self):
         """Both take as long as the slower side likes; the gateway holds a few pieces, not the streams."""
         with self.gateway(CONFIG + ROUTE) as semel:

@@ -3,6 +3,7 @@
 import collections
 import json
 import pathlib
+import re
 import socket
 import tempfile
 import time
@@ -55,8 +56,11 @@ class Operating(harness.Case):
             def status(host, path="/metrics"):
                 return wire.ask(semel.admin, "GET", path, [("Host", host)]).status
 
-            for host in ("127.0.0.1:%d" % semel.admin[1], "localhost", "[::1]:9080", "ops.example.com", ""):
+            for host in ("127.0.0.1:%d" % semel.admin[1], "localhost", "semel.localhost", "[::1]:9080", "ops.example.com", ""):
                 self.assertEqual(status(host), 200, host)
+            with wire.Wire(semel.admin) as old:
+                old.send(b"GET /metrics HTTP/1.0\r\n\r\n")
+                self.assertEqual(old.reply("GET").status, 200)
             for path in ("/metrics", "/healthz", "/readyz", "/nothing"):
                 self.assertEqual(status("evil.example:%d" % semel.admin[1], path), 421)
             self.assertEqual(semel.ask("POST", "/v1/x", [*keyed("k1"), ("Host", "evil.example")], b"1").status, 421)
@@ -65,7 +69,7 @@ class Operating(harness.Case):
             self.assertEqual(self.stage.count(), 0)
 
     def test_the_log_has_a_line_per_request_and_no_secret(self):
-        """Secrets planted in key, body, fields, cookies and query are in no log, no metric and no message."""
+        """Secrets planted in key, body, fields, cookies and query are in no log, no metric, no message and no refusal."""
         config = CONFIG.replace('[admin]\n', '[admin]\ntoken = "env:SEMEL_E2E_TOKEN"\n') + ROUTE
         environment = {"SEMEL_E2E_TOKEN": "canary-admin"}
         with self.gateway(config, environment=environment) as semel:
@@ -77,20 +81,22 @@ class Operating(harness.Case):
             for _ in range(2):
                 semel.ask("POST", target, secret + [("Idempotency-Key", "canary-key")], body)
             semel.ask("POST", target, secret + [("Idempotency-Key", "canary-key")], body + b" ")
-            semel.ask("POST", target, secret + [("Idempotency-Key", "canary-key")], b"canary-body-2")
-            semel.ask("POST", target, secret + [("Idempotency-Key", "canary key")], body)
             semel.ask("POST", target, secret + [("Idempotency-Key", "canary-lost"), ("Connection", "canary-named")], body)
             semel.ask("GET", target, secret)
-            semel.ask("POST", "/nowhere?canary-query", secret, body)
-            wire.ask(semel.admin, "GET", "/metrics", [("Authorization", "Bearer canary-wrong")])
+            refusals = [semel.ask("POST", target, secret + [("Idempotency-Key", "canary-key")], b"canary-body-2"),
+                        semel.ask("POST", target, secret + [("Idempotency-Key", "canary key")], body),
+                        semel.ask("POST", "/nowhere?canary-query", secret, body),
+                        wire.ask(semel.admin, "GET", "/metrics", [("Authorization", "Bearer canary-wrong")])]
+            self.assertEqual([reply.status for reply in refusals], [422, 400, 404, 401])
             metrics = wire.ask(semel.admin, "GET", "/metrics", [("Authorization", "Bearer canary-admin")])
             self.assertEqual(metrics.status, 200)
             with semel.connect() as broken:
                 broken.send(b"POST /v1/canary-broken HTTP/1.1\r\nHost: a\r\nBad canary-line\r\n\r\n")
-                self.assertEqual(broken.reply().status, 400)
+                refusals.append(broken.reply())
+                self.assertEqual(refusals[-1].status, 400)
             self.assertEqual(semel.stop(), 0)
 
-            for text in (semel.stdout(), semel.stderr(), metrics.body.decode()):
+            for text in (semel.stdout(), semel.stderr(), metrics.body.decode(), *map(str, refusals)):
                 self.assertNotIn("canary", text)
             lines = [json.loads(line) for line in semel.stdout().splitlines()]  # in any order: threads write their own
             said = collections.Counter((line["outcome"], line.get("problem")) for line in lines)
@@ -200,10 +206,15 @@ listen = "256.0.0.1:99999"
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "semel.toml"
             path.write_text('[upstream.app]\nurl = "http://127.0.0.1:1"\n[[route]]\npath = "/v1/*"\nupstream = "app"\n'
-                            'ttl = "1h"\n', encoding="utf-8")
+                            'ttl = "1h"\n[[route]]\npath = "/open"\nupstream = "app"\nkey = "off"\n[[route]]\n'
+                            'path = "/watched"\nupstream = "app"\nmode = "observe"\n', encoding="utf-8")
             checked = self.run_semel("check", str(path))
         self.assertEqual(checked.returncode, 0, checked.stderr)
-        self.assertIn("/v1/*", checked.stdout)
+        said = dict(re.findall(r"^  \S+ (\S+) -> app\n +(.*)$", checked.stdout, re.MULTILINE))
+        self.assertEqual(said["/v1/*"], "guarded by {header:Idempotency-Key} (required), of each {header:Authorization}, for 1h, "
+                                        "an unknown outcome holds")
+        self.assertEqual(said["/open"], 'NOT guarded (key = "off")')
+        self.assertTrue(said["/watched"].startswith('NOT guarded, only watched (mode = "observe")'), said)
         self.assertRegex(checked.stderr, r"semel\.toml:6:\d+: warning: ttl is under 24h")
 
     def test_what_cannot_be_read_is_said(self):

@@ -74,6 +74,29 @@ class Nodes(harness.Case):
         self.assertEqual(grown["semel_store_batch_writes_sum"], 2)
         self.assertGreater(grown["semel_store_sync_seconds_sum"], 0)
 
+    def test_a_key_over_its_quota_costs_two_writes_and_the_upstream_nothing(self):
+        """The server is not read first: what is refused was claimed, and is released. A key that is known is replayed."""
+        self.answer_all(status=200)
+        node = self.node(CONFIG.replace("[upstream.app]", "[limits]\nkeys_per_scope = 1\n[upstream.app]"))
+        self.assertEqual(node.ask("POST", "/v1/pay", keyed("in-time", scope="quota"), b"{}").status, 200)
+        before = node.metrics()[1]["semel_store_batch_writes_sum"]
+        for number in range(10):
+            refused = node.ask("POST", "/v1/pay", keyed(f"over{number}", scope="quota"), b"{}")
+            self.assert_problem(refused, 429, "quota-exceeded")
+        self.assertEqual(node.metrics()[1]["semel_store_batch_writes_sum"] - before, 20)
+        again = node.ask("POST", "/v1/pay", keyed("in-time", scope="quota"), b"{}")
+        self.assertEqual(again.get("Idempotent-Replayed"), "true")
+        self.assertEqual(self.stage.count(), 1)
+
+    def test_each_gateway_allows_the_limit(self):
+        """Two on one database count for themselves, so that a scope has twice the keys."""
+        self.answer_all(status=200)
+        limited = CONFIG.replace("[upstream.app]", "[limits]\nkeys_per_scope = 1\n[upstream.app]")
+        for number in range(2):
+            node = self.node(limited)
+            self.assertEqual(node.ask("POST", "/v1/pay", keyed(f"at{number}", scope="shared"), b"{}").status, 200)
+            self.assert_problem(node.ask("POST", "/v1/pay", keyed(f"over{number}", scope="shared"), b"{}"), 429, "quota-exceeded")
+
     def expect_to_be_woken(self, first, second):
         """What runs on the first node is waited for on the second, which hears of its end soon after it was given."""
         runs = first.connect()

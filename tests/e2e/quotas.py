@@ -14,6 +14,7 @@ import threading
 import time
 
 import harness
+import signers
 import wire
 from harness import CONFIG, ROUTE, keyed
 
@@ -72,6 +73,39 @@ class Quotas(harness.Case):
             arrival.answer(200)
             self.assertEqual(first.reply().status, 200)
 
+    def test_each_attempt_of_an_unknown_outcome_counts(self):
+        """on_unknown = "retry": an attempt that was lost keeps its place, so the next one needs another. Without room it is
+        refused like a new key."""
+        route = ROUTE + 'on_unknown = "retry"\n'
+        with self.gateway(CONFIG + "\n[limits]\nkeys_per_scope = 2\n" + route) as semel:
+            for _ in range(2):
+                with semel.connect() as client:
+                    client.request("POST", "/v1/x", keyed("k1"))
+                    self.stage.next().close()
+                    self.assert_problem(client.reply(), 502, "outcome-unknown")
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k1")), 429, "quota-exceeded")
+        self.assertEqual(self.stage.count(), 2)
+
+    def test_a_restart_begins_at_zero(self):
+        """Only what this process has claimed counts, though the store still has the keys of before."""
+        self.answer_all()
+        with self.gateway(limited("keys_per_scope = 1")) as semel:
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0")).status, 200)
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k1")), 429, "quota-exceeded")
+            semel.stop()
+            semel.start()
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k1")).status, 200)
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0")).get("Idempotent-Replayed"), "true")
+
+    def test_events_of_webhooks_do_not_count(self):
+        """They have rates of their own."""
+        hook = '\n[[webhook]]\npath = "/hooks/stripe"\nprovider = "stripe"\nsecrets = ["s"]\nupstream = "app"\n'
+        self.answer_all()
+        with self.gateway(limited("keys_per_scope = 1") + hook) as semel:
+            for number in range(3):
+                body = b'{"id":"evt_%d"}' % number
+                self.assertEqual(semel.ask("POST", "/hooks/stripe", signers.sign("stripe s", body), body).status, 200)
+
     def test_stored_bytes_are_limited(self):
         """Answers up to the limit are kept; then new keys are refused."""
         self.answer_all(body=lambda arrival: b"x" * 4096)
@@ -112,6 +146,61 @@ class Quotas(harness.Case):
             thread.join()
             self.assertEqual(statuses, {200})
 
+    def test_made_up_scopes_share_the_limits_of_their_address(self):
+        """Until a scope has had a success, its keys count for the address, and so does the key of that first success. Then
+        the scope has a limit of its own, and the address none of its later keys."""
+        self.answer_all(status=404)
+        self.answer_all("paid", status=201)
+        paid = [("X-Scenario", "paid")]
+        with self.gateway(limited("keys_per_scope = 3")) as semel:
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0", scope="alice") + paid).status, 201)
+            for number in range(2):
+                self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0", scope=f"made-up-{number}")).status, 404)
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k0", scope="made-up-2")), 429, "quota-exceeded")
+            for number in (1, 2):
+                self.assertEqual(semel.ask("POST", "/v1/x", keyed(f"k{number}", scope="alice") + paid).status, 201)
+            self.assert_problem(semel.ask("POST", "/v1/x", keyed("k3", scope="alice") + paid), 429, "quota-exceeded")
+            with wire.Wire(semel.address, source="127.0.0.2") as neighbour:
+                self.assertEqual(neighbour.ask("POST", "/v1/x", keyed("k0", scope="made-up-3")).status, 404)
+        self.assertEqual((self.stage.count(), self.stage.count("paid")), (3, 3))
+
+    def test_bytes_and_rates_count_for_the_address_too(self):
+        """The same limits, whichever of them it is."""
+        self.answer_all(status=404, body=lambda arrival: b"x" * 4096)
+        for limit, slug in (('stored_bytes_per_scope = "6KiB"', "quota-exceeded"), ('claims_per_scope = "2/h"', "rate-limited")):
+            with self.gateway(limited(limit)) as semel:
+                for number in range(2):
+                    self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0", scope=f"made-up-{number}")).status, 404)
+                refused = semel.ask("POST", "/v1/x", keyed("k0", scope="made-up-2"))
+                self.assert_problem(refused, 429, slug)
+                self.assertGreater(int(refused.get("Retry-After")), 0)
+
+    def test_the_address_is_the_one_that_the_proxy_saw(self):
+        """With `append` it is the last in X-Forwarded-For, whatever the client wrote before it; of IPv6 the first half. With
+        `replace` the field is nobody's."""
+        self.answer_all(status=404)
+
+        def statuses(semel, ways):
+            return [semel.ask("POST", "/v1/x", keyed("k0", scope=f"seen as {way}") + [("X-Forwarded-For", way)]).status
+                    for way in ways]
+
+        with self.gateway(limited("keys_per_scope = 1")) as semel:
+            self.assertEqual(statuses(semel, ["10.0.0.1", "10.0.0.2", "10.0.0.9, 10.0.0.1"]), [404, 404, 429])
+            self.assertEqual(statuses(semel, ["2001:db8:0:1::1", "2001:db8:0:1::2", "2001:db8:0:2::1"]), [404, 429, 404])
+        config = limited("keys_per_scope = 1").replace("[server]\n", '[server]\nforwarded = "replace"\n')
+        with self.gateway(config) as semel:
+            self.assertEqual(statuses(semel, ["10.0.0.1", "10.0.0.2"]), [404, 429])
+
+    def test_what_the_upstream_does_not_know_is_not_kept(self):
+        """401 and 403 release the key, so made-up credentials fill neither the store nor the address's quota."""
+        for status in (401, 403):
+            self.answer_all(str(status), status=status)
+            with self.gateway(limited("keys_per_scope = 1")) as semel:
+                for number in range(5):
+                    fields = keyed("k0", scope=f"made-up-{number}") + [("X-Scenario", str(status))]
+                    self.assertEqual(semel.ask("POST", "/v1/x", fields).status, status)
+            self.assertEqual(self.stage.count(str(status)), 5)
+
     def writes(self, semel):
         return semel.metrics()[1]["semel_store_batch_writes_sum"]
 
@@ -126,6 +215,18 @@ class Quotas(harness.Case):
             self.assertEqual(self.writes(semel), before)
             self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0")).get("Idempotent-Replayed"), "true")
             self.assert_problem(semel.ask("POST", "/v1/x", keyed("k0"), b"other"), 422, "key-reused")
+        self.assertEqual(self.stage.count(), 1)
+
+    def test_made_up_scopes_over_the_limit_cost_no_write(self):
+        """An address without room is told so for the price of a read, whatever scopes are made up there."""
+        self.answer_all(status=404)
+        with self.gateway(limited("keys_per_scope = 1")) as semel:
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0")).status, 404)
+            before = self.writes(semel)
+            for i in range(50):
+                self.assert_problem(semel.ask("POST", "/v1/x", keyed("k0", scope=f"made-up-{i}")), 429, "quota-exceeded")
+            self.assertEqual(self.writes(semel), before)
+            self.assertEqual(semel.ask("POST", "/v1/x", keyed("k0")).get("Idempotent-Replayed"), "true")
         self.assertEqual(self.stage.count(), 1)
 
     def test_a_full_scope_that_floods_leaves_the_others_alone(self):

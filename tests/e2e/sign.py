@@ -6,7 +6,9 @@ import pathlib
 import tempfile
 import time
 
+import certificates
 import harness
+import programs
 
 
 class Providers(harness.Case):
@@ -20,9 +22,60 @@ class Providers(harness.Case):
         source = pathlib.Path(__file__).resolve().parents[2] / "providers" / "stripe.toml"
         self.assertEqual(shown.stdout, source.read_text(encoding="utf-8"))
         self.assertEqual(self.run_semel("providers", "show", "nobody").returncode, 1)
+        self.assertIn('did you mean "stripe"?', self.run_semel("providers", "show", "strpe").stderr)
+
+    def test_files_of_ones_own_are_shown_and_checked(self):
+        """By name in a folder, or by path; a mistake has its line and column, and what is not signed is said."""
+        text = '[[signature]]\nfrom = "{header:S}"\nsigns = "{method}\\n{body}"\n[event]\nid = "{header:Id}"\n'
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "acme.toml"
+            path.write_text(text, encoding="utf-8")
+            self.assertEqual(self.run_semel("providers", "show", "acme", "--providers", folder).stdout, text)
+            self.assertEqual(self.run_semel("providers", "show", str(path)).stdout, text)
+            checked = self.run_semel("providers", "check", str(path))
+            self.assertEqual(checked.returncode, 0, checked.stderr)
+            self.assertIn("the signature does NOT cover the event's id", checked.stdout)
+            path.write_text(text.replace("{body}", "{bdy}"), encoding="utf-8")
+            broken = self.run_semel("providers", "check", str(path))
+            self.assertEqual(broken.returncode, 1)
+            self.assertIn(f"{path}:3:", broken.stderr)
+            self.assertIn("there is no part {bdy}", broken.stderr)
 
 
 class Sign(harness.Case):
+    def test_prints_a_command_for_curl(self):
+        """Which a shell runs as it is: the same bytes arrive."""
+        self.answer_all(status=200, body=lambda arrival: arrival.message.body)
+        address = "http://%s:%d/hook?x=1" % self.stage.address
+        done = self.run_semel("sign", "stripe", "--secret", "s3cret", "--body", '{"id":"it\'s $HOME"}', "--url", address, "--curl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        sent = programs.run("sh", "-c", done.stdout)
+        self.assertEqual(sent.stdout, '{"id":"it\'s $HOME"}', sent.stderr)
+
+    def test_sends_by_tls(self):
+        """With the authority that is given, or with none; a certificate of nobody's is refused with the reason. So does the
+        hammer."""
+        with tempfile.TemporaryDirectory() as folder:
+            authority = certificates.Authority(pathlib.Path(folder))
+            authority.sign("server", "/CN=localhost")
+            config = (harness.CONFIG + harness.ROUTE).replace("threads = 2", (
+                'threads = 2\ntls = { cert = "%s/server.pem", key = "%s/server.key" }' % (folder, folder)))
+            self.answer_all(status=200, body=lambda arrival: b"thanks")
+            with self.gateway(config) as semel:
+                url = "https://127.0.0.1:%d/v1/x" % semel.address[1]
+                send = ["sign", "stripe", "--secret", "s", "--body", "{}", "--url", url, "--send", "--header",
+                        "Authorization: a", "--header", "Idempotency-Key: k"]
+                refused = self.run_semel(*send)
+                self.assertEqual(refused.returncode, 1)
+                self.assertIn("certificate", refused.stderr)
+                for trust in (["--ca", f"{folder}/ca.pem"], ["--insecure"]):
+                    done = self.run_semel(*send, *trust)
+                    self.assertEqual((done.returncode, done.stdout), (0, "1 x 200\nthanks\n"), done.stderr)
+                hammer = ["hammer", url, "--keys", "5", "--duplicates", "5", "--header", "Authorization: a"]
+                self.assertIn("certificate", self.run_semel(*hammer).stderr)
+                done = self.run_semel(*hammer, "--ca", f"{folder}/ca.pem")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def printed(self, *arguments):
         """The request line, the fields and the body of `semel sign`."""
         done = self.run_semel("sign", *arguments)

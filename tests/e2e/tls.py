@@ -133,6 +133,27 @@ class Listener(Case):
             silent.wait_closed()
             self.assertLess(time.monotonic() - started, 5)
 
+    def test_one_connection_too_many_is_closed_before_the_handshake(self):
+        """Nothing is said to it, in clear or otherwise; when another leaves there is room again."""
+        for limit in ("connections", "connections_per_ip"):
+            with self.secure(TLS + f"\n[limits]\n{limit} = 2\n" + ROUTE) as semel:
+                self.answer_all()
+                kept = [self.client(semel) for _ in range(2)]
+                for client in kept:
+                    self.addCleanup(client.close)
+                    self.assertEqual(client.ask("GET", "/v1/x").status, 200)
+                with semel.connect() as refused:
+                    self.assertEqual(refused.wait_closed(), b"")
+                kept.pop().close()
+                self.assertTrue(wire.eventually(lambda: self.served(semel)), limit)
+
+    def served(self, semel):
+        try:
+            with self.client(semel) as client:
+                return client.ask("GET", "/v1/x").status == 200
+        except (ssl.SSLError, OSError, wire.Closed):
+            return False
+
     def test_a_cut_answer_is_not_a_proper_end(self):
         """The upstream dies in the middle of a body without a length: the client must not take it for whole."""
         def half():
@@ -280,6 +301,17 @@ class Upstream(Case):
             replies = [client.ask("POST", "/v1/x", keyed(f"k{i}"), b"{}") for i in range(4)]
             self.assertEqual({(reply.status, reply.body) for reply in replies}, {(200, replies[0].body)})
         self.assertEqual(set(names), {"localhost"})
+
+    def test_an_upstream_that_the_machine_trusts_is_used(self):
+        """Without `ca` the machine's authorities count; with it only those that it names."""
+        self.stand(self.cert, self.key)
+        self.answer_all()
+        for options, status in (("", 200), (f'ca = "{self.stranger.path}"\n', 502)):
+            semel = self.guarded(options)
+            semel.environment["SSL_CERT_FILE"] = str(self.authority.path)
+            with semel:
+                self.assertEqual(semel.ask("POST", "/v1/x", keyed("k1")).status, status)
+        self.assertEqual(self.stage.count(), 1)
 
     def refused(self, options="", host="127.0.0.1", why=""):
         """Nothing goes up; the caller is not told why, but the log and /readyz know."""

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What a scanner looks for: old versions, weak suites, compression, renegotiation, names, chains. --binary SEMEL"""
 import pathlib
+import queue
+import re
 import shutil
 import ssl
 import subprocess
@@ -9,6 +11,7 @@ import unittest
 
 import harness
 import hello
+import server
 import tls
 import wire
 
@@ -41,6 +44,49 @@ class Scanned(tls.Case):
                 for suite in suites:
                     self.assertEqual(hello.say(semel.address, hello.client_hello(hello.TLS12, (suite,))),
                                      ("alert", hello.HANDSHAKE_FAILURE), (kind, hex(suite)))
+
+    def test_keys_are_agreed_on_three_groups_only(self):
+        """Each alone: X25519, P-256 and P-384 work, and nothing else does."""
+        with self.secure() as semel:
+            for group, name in hello.GROUPS.items():
+                said = hello.say(semel.address, hello.client_hello(hello.TLS12, hello.GOOD, groups=(group, 0x0017)))
+                self.assertEqual(said[:2], ("hello", hello.TLS12), name)  # with P-256, which the certificate is on
+                self.assertEqual(self.agreed_on(semel, name), name)
+            for group, name in hello.OTHER_GROUPS.items():
+                said = hello.say(semel.address, hello.client_hello(hello.TLS12, hello.GOOD, groups=(group,)))
+                self.assertEqual(said, ("alert", hello.HANDSHAKE_FAILURE), name)
+            for name in ("P-521", "X448"):
+                self.assertIsNone(self.agreed_on(semel, name))
+
+    def agreed_on(self, semel, group):
+        """The group of a handshake of TLS 1.3 in which the client offers only this one, by its own account."""
+        said = subprocess.run(["openssl", "s_client", "-connect", "%s:%d" % semel.address, "-groups", group, "-tls1_3", "-CAfile",
+                               self.authority.path], input=b"", capture_output=True, timeout=20, check=False)
+        found = re.search(r"Server Temp Key: (?:ECDH, )?(\S+?),", said.stdout.decode(errors="replace"))
+        return {"prime256v1": "P-256", "secp384r1": "P-384"}.get(found[1], found[1]) if found else None
+
+    @unittest.skipUnless(shutil.which("openssl"), "there is no openssl program")
+    def test_no_status_is_stapled(self):
+        """OCSP stapling is not supported: a client that asks for it is served without."""
+        with self.secure() as semel:
+            said = subprocess.run(["openssl", "s_client", "-connect", "%s:%d" % semel.address, "-status", "-CAfile",
+                                   self.authority.path], input="", capture_output=True, text=True, timeout=20, check=False)
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertIn("OCSP response: no response sent", said.stdout)
+
+    def test_http_1_1_is_agreed_on(self):
+        """By ALPN, whatever else is offered; a client that offers only others is told so."""
+        with self.secure() as semel:
+            for offered, chosen in ((["h2", "http/1.1"], "http/1.1"), (["http/1.1"], "http/1.1"), ([], None)):
+                context = tls.trusting(self.authority)
+                context.set_alpn_protocols(offered)
+                with tls.SecureWire(semel.address, context) as client:
+                    self.assertEqual(client.sock.selected_alpn_protocol(), chosen)
+            for offered in (["h2"], ["http/1.0", "h2c"]):
+                context = tls.trusting(self.authority)
+                context.set_alpn_protocols(offered)
+                with self.assertRaisesRegex(ssl.SSLError, "(?i)no.application.protocol"):
+                    tls.SecureWire(semel.address, context)
 
     def test_nothing_is_compressed(self):
         """A client that would like to is answered without."""
@@ -97,6 +143,26 @@ class Scanned(tls.Case):
         with self.secure(cert=cert, key=key) as semel:
             with self.assertRaises(ssl.SSLCertVerificationError):
                 self.client(semel)
+
+
+class Offered(harness.Case):
+    """What the gateway says to an https:// upstream, in its first message."""
+
+    def test_an_upstream_is_offered_nothing_weak(self):
+        """TLS 1.2 and 1.3, strong suites and the three groups; no compression, and no protocol is asked for."""
+        heard = queue.Queue()
+        listener = server.Server(lambda connection: heard.put(hello.read_client_hello(connection.reader)))
+        self.addCleanup(listener.close)
+        config = harness.CONFIG.replace("http://$upstream", "https://$upstream") + harness.ROUTE
+        with self.gateway(config, upstream="%s:%d" % listener.address) as semel:
+            self.assert_problem(semel.ask("POST", "/v1/x", harness.keyed("k1")), 502, "upstream-unreachable")
+        offer = heard.get(timeout=10)
+        self.assertEqual(set(offer["versions"]), {hello.TLS12, hello.TLS13})
+        self.assertEqual(set(offer["suites"]) - {hello.NO_RENEGOTIATION},
+                         {*hello.GOOD, *hello.GOOD_RSA, *hello.OF_TLS13})
+        self.assertEqual(set(offer["groups"]), set(hello.GROUPS))
+        self.assertEqual(offer["compressions"], [0])
+        self.assertNotIn(hello.ALPN, offer["extensions"])
 
 
 if __name__ == "__main__":

@@ -271,6 +271,17 @@ class Faults(harness.Case):
                 arrival.close()
             self.assert_unknown(semel, reply, 504, "k1")
 
+    def test_no_answer_in_time_to_a_request_that_passes(self):
+        """504, which says no more than it knows: nothing is remembered, and the next one is sent on."""
+        with self.gateway(QUICK) as semel:
+            for count in (1, 2):
+                with semel.connect(seconds=15) as client:
+                    client.request("GET", "/v1/x")
+                    arrival = self.stage.next()
+                    self.assertEqual(client.reply("GET").status, 504)
+                    arrival.close()
+                self.assertEqual(self.stage.count(), count)
+
     def test_an_answer_that_stops(self):
         """In its head, in its body, between chunks: 504 and unknown."""
         stops = [b"HTTP/1.1 200 OK\r\nX-", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
@@ -285,6 +296,40 @@ class Faults(harness.Case):
                 arrival.send(sent)
             for number, client in enumerate(clients):
                 self.assert_unknown(semel, client.reply(), 504, f"k{number}")
+
+    def test_endless_interim_answers(self):
+        """32 of them may come before the answer; then the upstream is given up, and nobody knows what it did."""
+        interim = b"HTTP/1.1 102 Processing\r\n\r\n"
+        with self.gateway() as semel:
+            for key, count in (("k1", 32), ("k2", 33)):
+                client = self.begin(semel, key)
+                arrival = self.stage.next()
+                arrival.read_body()
+                arrival.send(interim * count + b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                reply = client.reply()
+                arrival.close()
+                if count == 32:
+                    self.assertEqual((reply.status, reply.body), (200, b"ok"))
+                else:
+                    self.assert_unknown(semel, reply, 502, key)
+
+    def test_endless_chunks_and_trailers(self):
+        """64 KiB for the line of a chunk, and for all trailers; below it they are dropped."""
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"
+        trailers = b"".join(b"X-%d: %s\r\n" % (number, b"t" * 1000) for number in range(60))
+        with self.gateway() as semel:
+            for key, rest, status in (("k1", b"0\r\n" + trailers + b"\r\n", 200), ("k2", b"0\r\n" + trailers * 2 + b"\r\n", 502),
+                                      ("k3", b"0" * 70_000, 502)):
+                client = self.begin(semel, key)
+                arrival = self.stage.next()
+                arrival.read_body()
+                arrival.send(head + rest)
+                reply = client.reply()
+                arrival.close()
+                if status == 200:
+                    self.assertEqual((reply.status, reply.body, reply.get("X-1")), (200, b"ok", None))
+                else:
+                    self.assert_unknown(semel, reply, 502, key)
 
     def test_a_body_that_is_not_taken(self):
         """The upstream reads the head and no more: part of the request is out, so the outcome is unknown."""

@@ -119,5 +119,15 @@ TEST(Expression, ReadsTargetsOfProbes) {
   }
 }
 
+// Some providers sign several lines. Elsewhere a line end would be a mistake.
+TEST(Expression, HoldsLinesOnlyWhereTheyAreSigned) {
+  const auto lines = parse_expression("{method}\n{path}\n{body}", ExpressionUse::signed_text);
+  ASSERT_TRUE(lines);
+  ASSERT_EQ(lines->parts.size(), 5U);
+  EXPECT_EQ(lines->parts[1].text, "\n");
+  EXPECT_FALSE(parse_expression("{method}\n{path}", ExpressionUse::identity));
+  EXPECT_FALSE(parse_expression("{body}\x01", ExpressionUse::signed_text));
+}
+
 }  // namespace
 }  // namespace semel::policy

@@ -103,13 +103,28 @@ TEST(ProblemReply, HasAnErrorMemberWhereThatIsWanted) {
   const Response reply = problem_reply(Problem::of(key_reused), Millis{0}, config, "a \"quoted\" detail");
   EXPECT_EQ(member(reply, "detail"), "a \"quoted\" detail");
   EXPECT_TRUE(reply.body.ends_with(
-      R"(,"error":{"type":"idempotency_error","code":"key-reused","message":"a \"quoted\" detail"}})"))
+      R"(,"error":{"type":"idempotency_error","code":"key-reused","message":"a \"quoted\" detail"}})"
+      "\n"))
       << reply.body;
   const Response stored{.status = 200, .fields = {}, .body = {}, .body_kept = false};
   const auto replay = replay_reply(stored, Time{Millis{0}}, config);
   ASSERT_TRUE(replay.has_value());
   EXPECT_EQ(member(*replay, "title"), "Answer too large to keep");
   EXPECT_NE(replay->body.find(R"("error":{"type":"idempotency_error","code":"body-not-kept",)"), std::string::npos);
+}
+
+// Clients of some APIs expect another status. The caller whose own attempt was lost is told as before.
+TEST(ProblemReply, HasTheStatusThatClientsExpect) {
+  ReplyConfig config;
+  config.statuses = {{.type = key_reused, .status = 400}, {.type = outcome_unknown, .status = 423}};
+  const Response reused = problem_reply(Problem::of(key_reused), Millis{0}, config);
+  EXPECT_EQ(reused.status, 400);
+  EXPECT_NE(reused.body.find(R"("status":400)"), std::string::npos) << reused.body;
+  EXPECT_EQ(problem_reply(Problem::of(outcome_unknown), Millis{0}, config).status, 423);
+  Problem own = Problem::of(outcome_unknown);
+  own.status = 502;
+  EXPECT_EQ(problem_reply(own, Millis{0}, config).status, 502);
+  EXPECT_EQ(problem_reply(Problem::of(in_flight), Millis{0}, config).status, 409);
 }
 
 // A more exact detail takes the place of the usual one, whatever characters it has.

@@ -29,12 +29,40 @@ bool reads_as(std::string_view path, std::string_view text, Overlooked what) {
 
 // What an obliging server makes of a path: all of these are the same handler there.
 TEST(Spelling, KnowsThePlainestFormOfAPath) {
-  for (const std::string_view path :
-       {"/wh/stripe",         "/wh/strip%65",    "//wh/stripe",        "/wh//stripe/",    "/WH/Stripe",
-        "/wh;v=1/stripe",     "/x/../wh/stripe", "/wh/./stripe",       "/wh%2fstripe",    "/wh\\stripe",
-        "/wh/strip%2565",     "/%77h/%73tripe",  "/wh/stripe.",        "/wh/stripe%20",   "/wh/stripe%0A",
-        "/wh%09/stripe...",   "/wh/stripe.;x",   "/wh/%25252573tripe", "/wh%c0%afstripe", "/wh/strip%C1%A5",
-        "/wh/strip%e0%81%a5", "/wh/%u0073tripe", "/wh/%c5%bftripe",    "/wh/str%00ipe",   "/wh/%7%33tripe"}) {
+  for (const std::string_view path : {"/wh/stripe",
+                                      "/wh/strip%65",
+                                      "//wh/stripe",
+                                      "/wh//stripe/",
+                                      "/WH/Stripe",
+                                      "/wh;v=1/stripe",
+                                      "/x/../wh/stripe",
+                                      "/wh/./stripe",
+                                      "/wh%2fstripe",
+                                      "/wh\\stripe",
+                                      "/wh/strip%2565",
+                                      "/%77h/%73tripe",
+                                      "/wh/stripe.",
+                                      "/wh/stripe%20",
+                                      "/wh/stripe%0A",
+                                      "/wh%09/stripe...",
+                                      "/wh/stripe.;x",
+                                      "/wh/%25252573tripe",
+                                      "/wh%c0%afstripe",
+                                      "/wh/strip%C1%A5",
+                                      "/wh/strip%e0%81%a5",
+                                      "/wh/%u0073tripe",
+                                      "/wh/%c5%bftripe",
+                                      "/wh/str%00ipe",
+                                      "/wh/%7%33tripe",
+                                      "/wh/%f0%80%81%b3tripe",
+                                      "/wh/%f8%80%80%81%b3tripe",
+                                      "/wh/stripe%c2%a0",
+                                      "/wh/stripe%E3%80%80",
+                                      "/wh/stripe%e2%80%83",
+                                      "/wh/%ef%bd%93tripe",
+                                      "/wh/%uff53tripe",
+                                      "/(S(x))/wh/stripe",
+                                      "/wh/(a(x)f(y))/stripe"}) {
     EXPECT_EQ(plainest(path), "/wh/stripe") << path;
   }
   EXPECT_EQ(plainest("/"), "/");
@@ -84,6 +112,8 @@ TEST(Spelling, KnowsScripts) {
     EXPECT_TRUE(reads_as(path, "/wh/stripe", Overlooked::script)) << path;
   }
   EXPECT_TRUE(reads_as("/index.php/v1/a", "/v1/*", Overlooked::script));
+  EXPECT_TRUE(reads_as("/wh.php/stripe", "/wh/stripe", Overlooked::script));
+  EXPECT_FALSE(reads_as("/wh.php/other", "/wh/stripe", Overlooked::script));
   EXPECT_FALSE(reads_as("/index/wh/stripe", "/wh/stripe", Overlooked::script));
   EXPECT_FALSE(reads_as("/a.txt/wh/stripe", "/wh/stripe", Overlooked::script));
   EXPECT_FALSE(reads_as("/a.php/x", "/*", Overlooked::script)) << "everything is behind every script";

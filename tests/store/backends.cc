@@ -22,6 +22,7 @@
 #include "core/identity.h"
 #include "store/capable_store.h"
 #include "store/embedded/store.h"
+#include "store/memory.h"
 #include "store/sealed_store.h"
 #include <semel/stores.h>
 
@@ -30,7 +31,7 @@ namespace {
 
 class NoPlace : public Place {
  public:
-  store::CapableStore open(Clock& clock) override { return {make_memory_store(clock)}; }
+  store::CapableStore open(Clock& clock) override { return store::make_capable_memory_store(clock); }
   // Nothing of it is at rest, but the rest of the contract holds under any names.
   store::CapableStore open_with(Clock& clock, const std::vector<core::AesKey>& /*keys*/) {
     store::CapableStore opened = open(clock);
@@ -92,7 +93,7 @@ class Sealed : public Place {
 class Database : public Place {
  public:
   Database(std::string url, const std::string& name) : url_(std::move(url)) {
-    PostgresServer::shared().run("TRUNCATE semel.keys, semel.objects", name);
+    PostgresServer::shared().run("TRUNCATE semel.keys, semel.objects, semel.doubts", name);
   }
 
   store::CapableStore open(Clock& clock) override { return open_with(clock, {}); }

@@ -51,6 +51,9 @@ StoreContract::StoreContract() : real_clock_(make_system_clock()), place_(GetPar
 void StoreContract::open() {
   store::CapableStore opened = place_->open(clock());
   reopening_ = opened.reopening;
+  lookup_ = opened.lookup;
+  desk_ = opened.desk;
+  audit_ = opened.audit;
   store_ = std::move(opened.store);
 }
 

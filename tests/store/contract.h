@@ -20,8 +20,11 @@
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
+#include "store/audit_log.h"
 #include "store/backends.h"
 #include "store/crew.h"
+#include "store/desk.h"
+#include "store/lookup.h"
 #include "support/virtual_clock.h"
 #include <semel/clock.h>
 #include <semel/reopening.h>
@@ -74,6 +77,9 @@ class StoreContract : public testing::TestWithParam<Backend> {
   std::unique_ptr<Place> place_;
   std::unique_ptr<Store> store_;
   Reopening* reopening_ = nullptr;  // the store's
+  store::Lookup* lookup_ = nullptr;
+  store::Desk* desk_ = nullptr;  // the same
+  store::AuditLog* audit_ = nullptr;
 
  private:
   void open();

@@ -46,6 +46,31 @@ TEST_P(StoreContract, RepeatedUnknownSucceeds) {
   EXPECT_EQ(look(key).record.state, Record::State::unknown);
 }
 
+// An owner is granted a key once. A claim that arrives after its owner has ended it holds nothing, and another owner
+// gets the key.
+TEST_P(StoreContract, ClaimThatComesAfterItsOwnReleaseIsNotGranted) {
+  const Key key = fresh_key();
+  const Terms mine = terms();
+  const Granted first = take(key, mine);
+  ASSERT_EQ(said(release(key, first.fence)), "ok");
+  const Result<Claim> late = claim(key, mine);
+  ASSERT_EQ(said(late), "ok");
+  ASSERT_TRUE(std::holds_alternative<Held>(*late));
+  EXPECT_EQ(std::get<Held>(*late).record.state, Record::State::released);
+  EXPECT_EQ(take(key).fence.number, 2U);
+}
+
+TEST_P(StoreContract, ClaimThatComesAfterItsOwnUnknownOutcomeIsNotGranted) {
+  const Key key = fresh_key();
+  const Terms mine = terms(Terms::Lapsed::taken_over);
+  ASSERT_EQ(said(complete(key, take(key, mine).fence, nullptr)), "ok");
+  const Result<Claim> late = claim(key, mine);
+  ASSERT_EQ(said(late), "ok");
+  ASSERT_TRUE(std::holds_alternative<Held>(*late));
+  EXPECT_EQ(std::get<Held>(*late).record.state, Record::State::unknown);
+  EXPECT_EQ(take(key, terms(Terms::Lapsed::taken_over)).fence.number, 2U);
+}
+
 // Releasing twice succeeds as long as nobody has the key; then the fence of the first attempt means nothing any more.
 TEST_P(StoreContract, RepeatedReleaseSucceedsUntilTheKeyIsTaken) {
   const Key key = fresh_key();

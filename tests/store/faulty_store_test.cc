@@ -52,7 +52,7 @@ class FaultyStoreTest : public testing::Test {
   Terms terms(std::uint64_t owner) const { return {.lease = ample, .ttl = ample, .owner = owner}; }
   // Straight to the store behind, past every fault.
   std::optional<Record> stored() {
-    const Result<Claim> claim = run(context_, store_->claim(key(), {}, terms(999)));
+    const Result<Claim> claim = run(context_, store_->claim(key(), {}, terms(++onlooker_)));
     if (std::holds_alternative<Held>(*claim)) return std::get<Held>(*claim).record;
     (void)run(context_, store_->release(key(), std::get<Granted>(*claim).fence));
     return std::nullopt;
@@ -63,6 +63,7 @@ class FaultyStoreTest : public testing::Test {
   VirtualClock clock_;
   std::unique_ptr<Store> store_ = make_memory_store(clock_).store;
   FaultyStore faulty_{*store_, clock_, {}};
+  std::uint64_t onlooker_ = 1'000;  // an owner is granted a key once
 };
 
 constexpr Millis delay{70};

@@ -61,7 +61,7 @@ Async<T> pass(Clock* clock, Fault fault, Forward<T> forward) {
 }  // namespace
 
 FaultScript faults_at(std::initializer_list<FaultAt> list) {
-  return [list = std::vector<FaultAt>(list), counts = std::array<std::uint64_t, 5>{}](StoreCall call) mutable {
+  return [list = std::vector<FaultAt>(list), counts = std::array<std::uint64_t, 6>{}](StoreCall call) mutable {
     const std::uint64_t nth = ++counts.at(static_cast<std::size_t>(call));
     for (const FaultAt& entry : list) {
       if (entry.call == call && entry.nth == nth) return entry.fault;
@@ -83,8 +83,8 @@ FaultScript faults_by_seed(std::uint64_t seed, FaultWeights weights) {
   };
 }
 
-FaultyStore::FaultyStore(Store& inner, Clock& clock, FaultScript script)
-    : inner_(inner), clock_(clock), script_(std::move(script)) {}
+FaultyStore::FaultyStore(Store& inner, Clock& clock, FaultScript script, store::Lookup* lookup)
+    : inner_(inner), lookup_(lookup), clock_(clock), script_(std::move(script)) {}
 
 Fault FaultyStore::next(StoreCall call) {
   const Fault fault = script_ ? script_(call) : Fault{};
@@ -115,6 +115,11 @@ Async<void> FaultyStore::release(Key key, Fence fence) {
 Async<std::size_t> FaultyStore::sweep(std::size_t limit) {
   Store* inner = &inner_;
   return pass<std::size_t>(&clock_, next(StoreCall::sweep), [=] { return inner->sweep(limit); });
+}
+
+Async<std::optional<Held>> FaultyStore::look_up(Key key) {
+  store::Lookup* lookup = lookup_;
+  return pass<std::optional<Held>>(&clock_, next(StoreCall::look), [=] { return lookup->look_up(key); });
 }
 
 }  // namespace semel::test

@@ -18,13 +18,15 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 
+#include "store/lookup.h"
 #include <semel/clock.h>
 #include <semel/store.h>
 
 namespace semel::test {
 
-enum class StoreCall : std::uint8_t { claim, renew, complete, release, sweep };
+enum class StoreCall : std::uint8_t { claim, renew, complete, release, sweep, look };
 enum class FaultKind : std::uint8_t { none, slow, refused, full, request_lost, answer_lost, late };
 inline constexpr std::size_t fault_kinds = 7;
 
@@ -53,17 +55,19 @@ struct FaultWeights {
 };
 FaultScript faults_by_seed(std::uint64_t seed, FaultWeights weights);
 
-class FaultyStore : public Store {
+class FaultyStore : public Store, public store::Lookup {
  public:
   // `inner` and `clock` must outlive this store and every io_context on which it was called: a late call may be
   // waiting.
-  FaultyStore(Store& inner, Clock& clock, FaultScript script);
+  // `lookup` is that of `inner`, if the test looks at keys.
+  FaultyStore(Store& inner, Clock& clock, FaultScript script, store::Lookup* lookup = nullptr);
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override;
   Async<void> renew(Key key, Fence fence, Millis lease) override;
   Async<void> complete(Key key, Fence fence, SharedResponse response) override;
   Async<void> release(Key key, Fence fence) override;
   Async<std::size_t> sweep(std::size_t limit) override;
+  Async<std::optional<Held>> look_up(Key key) override;
 
   // Another script from now on, for example an empty one: the network has healed.
   void follow(FaultScript script) { script_ = std::move(script); }
@@ -73,6 +77,7 @@ class FaultyStore : public Store {
   Fault next(StoreCall call);
 
   Store& inner_;
+  store::Lookup* lookup_;
   Clock& clock_;
   FaultScript script_;
   std::array<std::uint64_t, fault_kinds> counts_{};

@@ -3,7 +3,8 @@
 
 Checked in every Markdown file: quotes are verbatim (a fenced block below `<!-- verbatim: PATH -->` is that file, one below
 `<!-- part: PATH -->` stands in it), links lead somewhere, tests named in backticks exist, and every `./dev` command is one.
-Paths and symbols, in documents and in comments, are checked by the lint's own module (tools/lint/names.py).
+Tests are named as `Suite.Case` (C++), `Class.test_case` (Python) and `file.txt: title` (a scenario). Pages that claim what
+holds (SHOWN) end with a table that names, for each of their sections, the tests that would fail. Paths and symbols, in documents and in comments, are checked by the lint's own module (tools/lint/names.py).
 tests/tools/tidy_test.py plants what this must find.
 """
 import pathlib
@@ -15,7 +16,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from lint import names  # noqa: E402
 from lint.source import Tree  # noqa: E402
 
-TEST = re.compile(r"[A-Z]\w*\.[A-Z]\w+")
+SHOWN = ("docs/limits.md", "docs/providers.md", "docs/security.md")
+TABLE = "\n## Shown by\n"
+TEST = re.compile(r"[A-Z]\w*\.(?:[A-Z]|test_)\w+|\w+\.txt: .+")
 DEFINED = re.compile(r"\b(?:TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\s*\(\s*(\w+),\s*(\w+)")
 
 
@@ -24,6 +27,12 @@ def tests_of(tree):
     for path, source in tree.sources.items():
         if path.startswith("tests/"):
             found |= {".".join(parts) for parts in DEFINED.findall(source.text)}
+    for path, text in tree.texts.items():
+        if path.startswith("tests/scenarios/"):
+            found |= {f"{path.rpartition('/')[2]}: {title}" for title in re.findall(r"^== (.+)", text, re.M)}
+        elif path.startswith("tests/") and path.endswith(".py"):
+            for name, body in re.findall(r"^class (\w+)(.*?)(?=^\S|\Z)", text, re.M | re.S):
+                found |= {f"{name}.{test}" for test in re.findall(r"^    def (test_\w+)", body, re.M)}
     return found
 
 
@@ -58,13 +67,35 @@ def check_names(text, tests, commands):
             yield match.start(), f"./dev has no command {match[1]}"
 
 
+def anchor_of(heading):
+    return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+
+
+def check_shown(tree, text, tests):
+    """The table of a page that claims what holds. A row links to its section and names a test, or a file of tests."""
+    page, _, table = text.partition(TABLE)
+    rows = [(len(page) + len(TABLE) + match.start(), match[1], match[2])
+            for match in re.finditer(r"^\| \[[^\]]+\]\(#([\w-]+)\)(.*) \|$", table, re.M)]
+    for heading in re.finditer(r"^##+ (.+)$", page, re.M):
+        if anchor_of(heading[1]) not in {anchor for _, anchor, _ in rows}:
+            yield heading.start(), f'no row of "Shown by" is about "{heading[1]}"'
+    anchors = {anchor_of(heading) for heading in re.findall(r"^#+ (.+)$", page, re.M)}
+    for at, anchor, rest in rows:
+        named = re.findall(r"`([^`]+)`", rest)
+        if not any(name in tests or name.startswith("tests/") and name in tree.texts for name in named):
+            yield at, "the row names no test"
+        if anchor not in anchors:
+            yield at, f"there is no section #{anchor}"
+
+
 def findings(root):
     tree = Tree(root)
     tests, commands = tests_of(tree), commands_of(tree)
     found = list(names.check(tree))
     for path, text in tree.texts.items():
         if path.endswith(".md"):
-            checks = (check_quotes(tree, text), check_links((root / path).parent, text), check_names(text, tests, commands))
+            checks = (check_quotes(tree, text), check_links((root / path).parent, text), check_names(text, tests, commands),
+                      check_shown(tree, text, tests) if path in SHOWN else ())
             found += [(path, text.count("\n", 0, at) + 1, message) for check in checks for at, message in check]
     if not re.search(r"\]\(examples/once\.cc\)|<!-- (?:verbatim|part): examples/once\.cc -->", tree.texts["README.md"]):
         found.append(("README.md", 1, "neither links to examples/once.cc nor quotes it"))

@@ -3,7 +3,7 @@
 
 Installs BUILD under a temporary prefix, then, against nothing else: builds and runs tests/tools/consumer by find_package
 and by pkg-config, asks for components that are there and for one that is not, compiles every public header alone, looks
-at what each drags in and what the first of them costs, looks for symbols of ours in a shared library that links the
+at what each drags in and what the first of them costs, looks for what belongs to the gateway, for symbols of ours in a shared library that links the
 static one, and for macros of Asio's: the package defines none, and was not compiled with one that its user has not.
 """
 import concurrent.futures
@@ -14,6 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import old_gcc_test
 
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 SAID = {"consumer": "granted 1, then held\n", "with_embedded": "embedded is linked\n",
@@ -60,6 +62,11 @@ def check_find_package(prefix, folder, definitions):
     none = attempt(*configure, "-B", folder / "none", "-DPARTS=redis")
     if none.returncode == 0 or "redis" not in none.stdout:
         sys.exit(f"a component that does not exist was found:\n{none.stdout}")
+    old = old_gcc_test.old_gcc()
+    if old:
+        refused = attempt(*configure[:6], "-B", folder / "old", f"-DCMAKE_CXX_COMPILER={old}")  # our flags are clang's
+        if refused.returncode == 0 or "needs GCC 13 or newer" not in " ".join(refused.stdout.split()):
+            sys.exit(f"an old GCC was not refused:\n{refused.stdout}")
     return out
 
 
@@ -72,7 +79,7 @@ def check_pkg_config(prefix, folder, compiler, flags):
         said = run("pkg-config", "--cflags", "--libs", package, env=environment).split()
         output = folder / f"pc_{program}"
         source = CONSUMER / ("main.cc" if program == "consumer" else f"{program}.cc")
-        run(*compiler, "-std=c++23", *flags, source, *said, "-o", output)
+        run(*compiler, *flags, source, *said, "-o", output)
         expect(program, run(output))
 
 
@@ -141,6 +148,18 @@ def check_asio_macros(prefix):
         sys.exit("libsemel.a was compiled with another allocation of coroutine frames than its user's code has")
 
 
+def check_gateway(prefix):
+    """Beside the binary stand its manual, its completions, and what operators need: the files of the Debian package."""
+    beside = ["share/man/man1/semel.1", "share/man/man5/semel.toml.5", "share/bash-completion/completions/semel",
+              "share/zsh/vendor-completions/_semel", "share/fish/vendor_completions.d/semel.fish",
+              "share/semel/providers/stripe.toml", "share/semel/monitoring/semel.rules.yml",
+              "share/semel/monitoring/semel.json", "share/doc/semel/operating.md", "etc/semel/semel.toml",
+              "lib/systemd/system/semel.service", "lib/sysusers.d/semel.conf"]
+    missing = [name for name in beside if not (prefix / name).is_file()]
+    if (prefix / "bin/semel").exists() and missing:
+        sys.exit(f"not installed: {missing}")
+
+
 def main(build, *definitions):
     values = dict(definition[2:].split("=", 1) for definition in definitions)
     launcher = [values["CMAKE_CXX_COMPILER_LAUNCHER"]] if values.get("CMAKE_CXX_COMPILER_LAUNCHER") else []
@@ -151,6 +170,7 @@ def main(build, *definitions):
         folder = pathlib.Path(name)
         prefix = folder / "prefix"
         run("cmake", "--install", build, "--prefix", prefix)
+        check_gateway(prefix)
         check_asio_macros(prefix)
         check_headers(prefix, folder, compiler, flags)
         check_compile_time(prefix, folder, compiler[-1], flags)

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""CMake refuses a GCC that miscompiles coroutines, and says why: old_gcc_test.py SOURCE"""
+"""A GCC that miscompiles coroutines is refused, by CMake and by the headers, and so is an older standard; each says why:
+old_gcc_test.py SOURCE"""
+import pathlib
 import re
 import shutil
 import subprocess
@@ -18,11 +20,30 @@ def old_gcc():
     return None
 
 
+def refused_by_headers(source, compiler, standard, words):
+    """Whether the first error of a program that includes a header says so."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "program.cc"
+        program.write_text("#include <semel/result.h>\n", encoding="utf-8")
+        done = subprocess.run([compiler, f"-std={standard}", f"-I{source}/include", "-fsyntax-only", str(program)],
+                              capture_output=True, text=True, check=False)
+    errors = [line for line in done.stderr.splitlines() if "error" in line]
+    if done.returncode != 0 and errors and words in errors[0]:
+        return True
+    print(f"expected a first error that says '{words}' from {compiler} -std={standard}, and got:\n{done.stderr[:2000]}")
+    return False
+
+
 def main(source):
+    modern = shutil.which("clang++-19")
+    if modern and not refused_by_headers(source, modern, "c++20", "compile with -std=c++23"):
+        return 1
     compiler = old_gcc()
     if compiler is None:
         print("no g++ older than 13 here: nothing to refuse")
         return 0
+    if not refused_by_headers(source, compiler, "c++23", "needs GCC 13 or newer"):
+        return 1
     with tempfile.TemporaryDirectory() as build:
         done = subprocess.run(["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={compiler}"],
                               capture_output=True, text=True, check=False)

@@ -11,8 +11,12 @@ namespace {
 
 using Items = std::vector<std::string_view>;
 
+auto items_of(std::string_view document, const std::vector<std::string>& pointer) {
+  return json_items(document, pointer, 100);
+}
+
 policy::JsonMiss miss(std::string_view document, const std::vector<std::string>& pointer) {
-  const auto items = json_items(document, pointer);
+  const auto items = items_of(document, pointer);
   EXPECT_FALSE(items) << document;
   return items ? policy::JsonMiss::ambiguous : items.error();
 }
@@ -20,19 +24,27 @@ policy::JsonMiss miss(std::string_view document, const std::vector<std::string>&
 // Elements are given back byte by byte as they are written, whatever they hold.
 TEST(JsonItems, AreTheElementsAsWritten) {
   const std::vector<std::string> root;
-  EXPECT_EQ(json_items("[]", root).value(), Items{});
-  EXPECT_EQ(json_items(" [ ] ", root).value(), Items{});
-  EXPECT_EQ(json_items("[1]", root).value(), Items{"1"});
-  EXPECT_EQ(json_items(" [ 1 , {\"a\" : [2, 3]} ,\"]\\\",\", null, [[]] , 1.50 ] ", root).value(),
+  EXPECT_EQ(items_of("[]", root).value(), Items{});
+  EXPECT_EQ(items_of(" [ ] ", root).value(), Items{});
+  EXPECT_EQ(items_of("[1]", root).value(), Items{"1"});
+  EXPECT_EQ(items_of(" [ 1 , {\"a\" : [2, 3]} ,\"]\\\",\", null, [[]] , 1.50 ] ", root).value(),
             (Items{"1", "{\"a\" : [2, 3]}", "\"]\\\",\"", "null", "[[]]", "1.50"}));
+}
+
+// A list that is too long is not taken apart to its end, but it is seen to be too long, and that it is JSON.
+TEST(JsonItems, EndBehindTheMost) {
+  const std::vector<std::string> root;
+  EXPECT_EQ(json_items("[1,2,3]", root, 3).value(), (Items{"1", "2", "3"}));
+  EXPECT_EQ(json_items("[1,2,3,4,5]", root, 3).value(), (Items{"1", "2", "3", "4"}));
+  EXPECT_FALSE(json_items("[1,2,3,4,5", root, 3));
 }
 
 // A pointer leads to the array through objects.
 TEST(JsonItems, AreFoundByPointer) {
   const std::string_view document = R"({"x":"[","data":{"n":1,"events":[{"id":1},{"id":2}]},"y":[]})";
-  EXPECT_EQ(json_items(document, std::vector<std::string>{"data", "events"}).value(),
+  EXPECT_EQ(items_of(document, std::vector<std::string>{"data", "events"}).value(),
             (Items{R"({"id":1})", R"({"id":2})"}));
-  EXPECT_EQ(json_items(document, std::vector<std::string>{"y"}).value(), Items{});
+  EXPECT_EQ(items_of(document, std::vector<std::string>{"y"}).value(), Items{});
 }
 
 // What is not there, is not an array, or could be meant twice is told apart.

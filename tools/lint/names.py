@@ -33,7 +33,7 @@ QUOTED_WORD = re.compile(r"[A-Z][a-z]\w*|[a-zA-Z]\w*(?:_|[a-z][A-Z])\w*")
 
 SCRIPT_PROSE = re.compile(r'(?m)(?:^|(?<=\s))#.*|"""(?:.|\n)*?"""')
 SCRIPTS = (".py", ".sh", ".cmake", "CMakeLists.txt", ".toml")
-CODE = (*SCRIPTS, ".mjs", ".lua", ".sql", ".json", ".in", ".service", ".txt", ".conf")
+CODE = (*SCRIPTS, ".mjs", ".js", ".ts", ".lua", ".sql", ".json", ".in", ".service", ".txt", ".conf")
 
 
 class Names:

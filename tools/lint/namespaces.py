@@ -4,7 +4,7 @@ import re
 from lint import includes
 
 # Folders below a room that are only there for order: their files are in the room's namespace.
-SAME_AS_OUTER = ("cli/demo", "cli/hammer")
+SAME_AS_OUTER = ("cli/demo", "cli/hammer", "cli/keys")
 
 FORWARD = re.compile(r"^(?:template\s*<.*>\s*)?(?:class|struct|union|enum(?:\s+class)?)\s+\w+(?:\s*:\s*[\w:]+)?$", re.S)
 SPECIAL = re.compile(r"^template\s*<\s*>|^template\b.*\b(?:class|struct)\s+[\w:]+\s*<", re.S)

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,8 +24,10 @@
 #include "http/failure.h"
 #include "http/head.h"
 #include "http/ticker.h"
+#include "http/tls.h"
 #include "http/upstream.h"
 #include "http/writer.h"
+#include "reading/address.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/response.h>
@@ -40,10 +43,12 @@ constexpr std::uint16_t conflict = 409;
 constexpr Millis connect_time{5'000};
 constexpr Millis effects_time{10'000};
 
-http::UpstreamOptions upstream_of(const HammerTarget& target, std::size_t connections) {
-  return {.addresses = {{.host = target.authority.host, .port = target.authority.port}},
+http::UpstreamOptions upstream_of(const HammerTarget& target, std::size_t connections,
+                                  const std::shared_ptr<const http::TlsContext>& tls) {
+  return {.addresses = {{.host = target.authority.host, .port = target.authority.port, .secure = target.secure}},
           .connect_time = connect_time,
-          .idle_max = connections};
+          .idle_max = connections,
+          .tls = tls};
 }
 
 bool names(const std::vector<Field>& fields, std::string_view name) {
@@ -83,8 +88,9 @@ HammerClient::HammerClient(const HammerOptions& options, std::string run, Clock&
       run_(std::move(run)),
       has_host_(names(options.fields, "Host")),
       has_type_(names(options.fields, "Content-Type")),
-      upstream_(upstream_of(options.target, options.connections), clock, executor, ticker) {
-  if (options.effects) effects_.emplace(upstream_of(*options.effects, 1), clock, std::move(executor), ticker);
+      upstream_(upstream_of(options.target, options.connections, options.tls), clock, executor, ticker) {
+  if (options.effects)
+    effects_.emplace(upstream_of(*options.effects, 1, options.tls), clock, std::move(executor), ticker);
 }
 
 std::string HammerClient::key_text(std::uint64_t key) const {
@@ -133,9 +139,12 @@ Task<Landed> HammerClient::send(std::uint64_t key, Letter letter, Cut cut) {
   co_return landed;
 }
 
-Task<bool> HammerClient::reachable() {
+Task<std::string> HammerClient::trouble() {
   const auto link = co_await upstream_.link(http::Upstream::Use::fresh);
-  co_return link.has_value();
+  if (link.has_value()) co_return std::string();
+  const std::string where = reading::endpoint_text(options_.target.authority);
+  if (upstream_.trouble().empty()) co_return "nothing listens on " + where;
+  co_return where + ": " + upstream_.trouble();
 }
 
 Task<std::optional<std::uint64_t>> HammerClient::count_effects() {

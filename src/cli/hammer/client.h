@@ -33,8 +33,8 @@ class HammerClient {
 
   Task<Landed> send(std::uint64_t key, Letter letter, Cut cut);
 
-  // Whether anything listens there.
-  Task<bool> reachable();
+  // Why the target cannot be reached; empty if it can.
+  Task<std::string> trouble();
   // The number at "effects" in the JSON of the effects URL; null if there is none.
   Task<std::optional<std::uint64_t>> count_effects();
 

@@ -23,7 +23,6 @@
 #include "cli/process.h"
 #include "cli/signals.h"
 #include "http/ticker.h"
-#include "reading/address.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -71,11 +70,8 @@ class HammerRun {
 
  private:
   Task<void> whole() {
-    const bool reachable = co_await client_->reachable();
-    if (!reachable) {
-      trouble_ = fmt::format("nothing listens on {}", reading::endpoint_text(options_.target.authority));
-      co_return;
-    }
+    trouble_ = co_await client_->trouble();
+    if (!trouble_.empty()) co_return;
     Effects effects;
     if (options_.effects) {
       const std::optional<std::uint64_t> before = co_await client_->count_effects();
@@ -172,6 +168,8 @@ void add_hammer(CLI::App& app, Command& run) {
   command->add_option("--patience", given->patience_seconds, "Seconds without any final answer before giving up")
       ->capture_default_str();
   command->add_option("--time-limit", given->time_limit_seconds, "Seconds for the whole run")->capture_default_str();
+  command->add_option("--ca", given->ca, "For https://: the authority that is trusted (PEM), instead of the machine's");
+  command->add_flag("--insecure", given->insecure, "For https://: trust any certificate");
   command->add_flag("--i-own-this-target", given->own_target, "Allow a target that is not on this machine");
   command->add_flag("--json", given->json, "Print the result as JSON");
   command->callback([given, &run] { run = [given] { return hammer(*given); }; });

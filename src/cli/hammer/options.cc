@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/ascii.h"
+#include "http/tls.h"
 #include "http/writer.h"
 #include "reading/address.h"
 #include "reading/fault.h"
@@ -36,7 +37,6 @@ Result<HammerTarget> read_target(const std::string& text, bool own_target) {
     return fail(Code::invalid, fmt::format("\"{}\": {}{}", text, fault.message,
                                            fault.suggestion.empty() ? "" : fmt::format(" ({})", fault.suggestion)));
   }
-  if (url->secure) return fail(Code::invalid, fmt::format("\"{}\": https:// is not supported yet", text));
   if (!reading::is_loopback(url->authority) && !own_target) {
     return fail(Code::invalid,
                 fmt::format("{} is another machine. This is a load tool: it fires many requests at once, and doing "
@@ -44,8 +44,10 @@ Result<HammerTarget> read_target(const std::string& text, bool own_target) {
                             "--i-own-this-target.",
                             reading::endpoint_text(url->authority)));
   }
-  HammerTarget target{
-      .authority = url->authority, .host = reading::host_field(*url), .target = url->path.empty() ? "/" : url->path};
+  HammerTarget target{.authority = url->authority,
+                      .host = reading::host_field(*url),
+                      .target = url->path.empty() ? "/" : url->path,
+                      .secure = url->secure};
   if (query != std::string::npos) target.target += text.substr(query, end == std::string::npos ? end : end - query);
   return target;
 }
@@ -125,6 +127,15 @@ Result<HammerOptions> check_arguments(const HammerArguments& arguments) {
     auto effects = read_target(arguments.effects, arguments.own_target);
     if (!effects) return std::unexpected(effects.error());
     options.effects = *std::move(effects);
+  }
+  if (options.target.secure || (options.effects && options.effects->secure)) {
+    auto tls =
+        http::TlsContext::for_client({.ca_file = arguments.ca,
+                                      .cert_file = {},
+                                      .key_file = {},
+                                      .verify = arguments.insecure ? http::Verify::nothing : http::Verify::peer});
+    if (!tls) return std::unexpected(tls.error());
+    options.tls = *std::move(tls);
   }
   for (const std::string& text : arguments.headers) {
     auto field = read_header(text);

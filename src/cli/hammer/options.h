@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "http/tls.h"
 #include "reading/address.h"
 #include <semel/clock.h>
 #include <semel/response.h>
@@ -33,6 +35,8 @@ struct HammerArguments {
   std::uint32_t seconds = 0;
   std::uint32_t patience_seconds = 30;
   std::uint32_t time_limit_seconds = 600;
+  std::string ca;
+  bool insecure = false;
   bool own_target = false;
   bool json = false;
 };
@@ -41,6 +45,7 @@ struct HammerTarget {
   reading::Endpoint authority;
   std::string host;    // for the Host field
   std::string target;  // path and query
+  bool secure = false;
 };
 
 struct HammerOptions {
@@ -60,6 +65,7 @@ struct HammerOptions {
   std::uint32_t rate = 0;  // a second; 0 for as fast as the connections allow
   Millis patience{0};
   Millis time_limit{0};
+  std::shared_ptr<const http::TlsContext> tls;  // for https:// only
 };
 
 // Code::invalid: the message says what to write instead.

@@ -82,6 +82,11 @@ class JsonWriter {
   JsonWriter& thousandths(std::uint64_t value);   // 1234 is written as 1.234
   JsonWriter& decimal(double value, int places);  // null if it is not finite
   JsonWriter& boolean(bool value);
+  JsonWriter& verbatim(std::string_view value) {  // a value that is JSON already
+    separate();
+    out_.append(value);
+    return *this;
+  }
 
   // The same as members of an object.
   JsonWriter& text(const MemberName& member, std::string_view value) {

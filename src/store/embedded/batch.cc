@@ -221,6 +221,26 @@ class Batch::Judge {
     if (next) put(*std::move(next));
   }
 
+  void answer(const Key& key, LookCall& request) {
+    const Result<const Record*> stored = find(key.id);
+    if (!stored) {
+      request.answer = std::unexpected(stored.error());
+      return;
+    }
+    request.answer = core::step_look(*stored, now_);
+  }
+
+  void answer(const Key& key, SettleCall& request) {
+    request.answer =
+        hold(key, [&](const Record* stored) { return core::step_settle(stored, request.settlement, now_); });
+  }
+
+  // These come here by no way: reading is not judged, and the audit log is a file of its own.
+  static void answer(const Key&, FindCall& /*request*/) {}
+  static void answer(const Key&, ListCall& /*request*/) {}
+  static void answer(const Key&, AppendCall& /*request*/) {}
+  static void answer(const Key&, AuditCall& /*request*/) {}
+
   template <class Step>
   Result<void> hold(const Key& key, Step&& step) {
     const Result<const Record*> stored = find(key.id);
@@ -251,6 +271,7 @@ class Batch::Judge {
     const bool orphan = *stored == nullptr || (*stored)->expires_at != entry.at;
     if (!orphan && !core::expired(**stored, now_)) return false;
     Change change{.id = entry.id, .record = std::nullopt, .replaced_expiry = entry.at};
+    if (stored_) change.replaced_unsettled = unsettled_since(*stored_);
     if (orphan) change.record = std::move(stored_);
     changes_.add(std::move(change));
     depends_ = true;
@@ -289,7 +310,10 @@ class Batch::Judge {
       return;
     }
     Change change{.id = record.key.id, .record = std::move(record), .replaced_expiry = std::nullopt};
-    if (stored_) change.replaced_expiry = stored_->expires_at;
+    if (stored_) {
+      change.replaced_expiry = stored_->expires_at;
+      change.replaced_unsettled = unsettled_since(*stored_);
+    }
     changes_.add(std::move(change));
   }
 

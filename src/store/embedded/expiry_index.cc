@@ -22,7 +22,7 @@ void ExpiryIndex::add(const Change& change, rocksdb::WriteBatch& batch) {
   const std::optional<Time> stands_at = change.record ? std::optional(change.record->expires_at) : std::nullopt;
   if (change.replaced_expiry == stands_at) return;
   if (change.replaced_expiry) {
-    const IndexKey old({.at = *change.replaced_expiry, .id = change.id});
+    const IndexKey old(IndexKey::expiry, {.at = *change.replaced_expiry, .id = change.id});
     batch.Delete(engine_.index(), old.slice()).PermitUncheckedError();
   }
   if (stands_at) {
@@ -34,18 +34,20 @@ void ExpiryIndex::add(const Change& change, rocksdb::WriteBatch& batch) {
 // Each goes in right behind the one before it: most are the latest there are.
 void ExpiryIndex::finish(rocksdb::WriteBatch& batch) {
   std::ranges::sort(entries_);
-  for (const Expiry& entry : entries_) batch.Put(engine_.index(), IndexKey(entry).slice(), {}).PermitUncheckedError();
+  for (const Expiry& entry : entries_) {
+    batch.Put(engine_.index(), IndexKey(IndexKey::expiry, entry).slice(), {}).PermitUncheckedError();
+  }
   entries_.clear();
 }
 
 Result<std::vector<Expiry>> ExpiryIndex::find(Time now, std::size_t limit, const std::optional<Expiry>& after) {
   std::vector<Expiry> found;
   const std::unique_ptr<rocksdb::Iterator> it(engine_.db().NewIterator({}, engine_.index()));
-  const IndexKey begin(after ? *after : Expiry{.at = begins_, .id = {}});
+  const IndexKey begin(IndexKey::expiry, after ? *after : Expiry{.at = begins_, .id = {}});
   it->Seek(begin.slice());
   std::optional<Expiry> entry;
   for (; it->Valid() && found.size() < limit; it->Next()) {
-    entry = IndexKey::parse(it->key());
+    entry = IndexKey::parse(IndexKey::expiry, it->key());
     if (!entry || entry->at > now) break;
     if (!after || *after < *entry) found.push_back(*entry);
   }

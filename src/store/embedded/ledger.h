@@ -17,12 +17,20 @@
 namespace semel::store::embedded {
 
 // The change of one key. `replaced_expiry` is the place of the key in the expiry index, if it has one; that entry goes,
-// unless the new record has the same place.
+// unless the new record has the same place. The same holds for `replaced_unsettled` and the index of what has not
+// ended.
 struct Change {
   Digest id;
   std::optional<Record> record;  // none: erase
   std::optional<Time> replaced_expiry;
+  std::optional<Time> replaced_unsettled = std::nullopt;
 };
+
+// Under which time the record stands in the index of what has not ended, or has ended unknown. None if it does not.
+inline std::optional<Time> unsettled_since(const Record& record) {
+  const bool unsettled = record.state == Record::State::running || record.state == Record::State::unknown;
+  return unsettled ? std::optional(record.claimed_at) : std::nullopt;
+}
 
 // An entry of the expiry index. It may outlive its record: the key may be gone, or may have been claimed anew.
 struct Expiry {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <rocksdb/db.h>
+#include <rocksdb/iterator.h>
 #include <rocksdb/options.h>
 #include <rocksdb/perf_level.h>
 #include <rocksdb/slice.h>
@@ -52,6 +53,7 @@ RocksLedger::RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker 
       marker_(std::move(marker)),
       engine_(std::move(engine)),
       clock_(clock),
+      unsettled_(*engine_),
       space_(options_.path, options_.free_bytes_min),
       index_(*engine_) {}
 
@@ -89,6 +91,7 @@ Result<void> RocksLedger::commit(std::span<const Change> changes) {
       batch_.Delete(engine_->records(), slice(change.id)).PermitUncheckedError();
     }
     index_.add(change, batch_);
+    unsettled_.add(change, batch_);
   }
   index_.finish(batch_);
   const bool mark_time = now >= marked_at_ + time_mark_every;
@@ -123,6 +126,29 @@ Mark RocksLedger::durable_mark(Time now) const {
 Result<std::vector<Expiry>> RocksLedger::expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) {
   if (stopped_.load(std::memory_order_relaxed)) return fail(Code::unavailable, stop_reason_);
   return index_.find(now, limit, after);
+}
+
+// The records are kept for looking them up by whole ids; to walk over them, the engine first has to sort what it has in
+// memory.
+Result<std::vector<Digest>> RocksLedger::ids(const std::string& begin, std::size_t limit) {
+  if (stopped_.load(std::memory_order_acquire)) return fail(Code::unavailable, stop_reason_);
+  std::vector<Digest> found;
+  Digest id{};
+  if (begin.size() == id.size()) {
+    std::memcpy(id.data(), begin.data(), id.size());
+    return std::vector{id};
+  }
+  rocksdb::ReadOptions options;
+  options.total_order_seek = true;
+  options.fill_cache = false;
+  const std::unique_ptr<rocksdb::Iterator> it(engine_->db().NewIterator(options, engine_->records()));
+  for (it->Seek(begin); it->Valid() && found.size() < limit && it->key().starts_with(begin); it->Next()) {
+    if (it->key().size() != id.size()) continue;
+    std::memcpy(id.data(), it->key().data(), id.size());
+    found.push_back(id);
+  }
+  if (it->status().ok()) return found;
+  return fail(Code::unavailable, "the records cannot be searched: " + it->status().ToString());
 }
 
 Result<void> RocksLedger::stop(const std::string& reason) {

@@ -3,6 +3,7 @@
 //   family    key                               value
 //   records   id (32 bytes)                     record (core/codec.h)
 //   default   'e' ‖ expires_at ‖ id             –            one per record, made with the claim (index_key.h)
+//             'u' ‖ claimed_at ‖ id             –            one per record that is running or unknown
 //             'i'                               mark of the store's identity, if it has one (core/identity.h)
 //             't'                               time mark    at most one a second, with a batch of records
 //
@@ -29,6 +30,7 @@
 #include "store/embedded/ledger.h"
 #include "store/embedded/rocks_engine.h"
 #include "store/embedded/store_clock.h"
+#include "store/embedded/unsettled_index.h"
 #include "store/embedded/wal_marker.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -55,6 +57,11 @@ class RocksLedger : public Ledger {
   Result<void> commit(std::span<const Change> changes) override;
   Result<std::vector<Expiry>> expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) override;
 
+  // At most `limit` ids of records that begin with these bytes, in order. From any thread; it may take a while, unless
+  // the bytes are a whole id.
+  Result<std::vector<Digest>> ids(const std::string& begin, std::size_t limit);
+  [[nodiscard]] UnsettledIndex& unsettled() { return unsettled_; }
+
   [[nodiscard]] const StoreClock& clock() const { return clock_; }
   // By which keys are to be named before they are looked up here. None: they keep their names.
   [[nodiscard]] const std::optional<core::StoreIdentity>& identity() const { return identity_; }
@@ -70,6 +77,7 @@ class RocksLedger : public Ledger {
   std::optional<core::StoreIdentity> identity_;
   std::unique_ptr<RocksEngine> engine_;
   StoreClock clock_;
+  UnsettledIndex unsettled_;
 
   // Of the committer's thread.
   DiskSpace space_;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -16,10 +17,14 @@
 #include "core/crypto.h"
 #include "core/terms.h"
 #include "core/transition.h"
+#include "store/audit_log.h"
 #include "store/batched_store.h"
 #include "store/call.h"
 #include "store/capable_store.h"
+#include "store/desk.h"
+#include "store/embedded/audit_file.h"
 #include "store/embedded/committer.h"
+#include "store/embedded/desk.h"
 #include "store/embedded/recent_writes.h"
 #include "store/embedded/rocks_ledger.h"
 #include "store/glance.h"
@@ -38,8 +43,15 @@ constexpr std::size_t sweep_chunk = 256;  // so that no call waits long behind a
 
 class EmbeddedStore : public BatchedStore, public Glance {
  public:
-  explicit EmbeddedStore(std::unique_ptr<RocksLedger> ledger)
-      : BatchedStore(sweep_chunk), ledger_(std::move(ledger)), committer_(*ledger_, recent_, ledger_->clock()) {}
+  EmbeddedStore(std::unique_ptr<RocksLedger> ledger, const std::filesystem::path& folder)
+      : BatchedStore(sweep_chunk),
+        ledger_(std::move(ledger)),
+        committer_(*ledger_, recent_, ledger_->clock()),
+        desk_(*ledger_, committer_),
+        audit_(folder) {}
+
+  Desk& desk() { return desk_; }
+  AuditLog& audit() { return audit_; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
@@ -56,6 +68,18 @@ class EmbeddedStore : public BatchedStore, public Glance {
     if (!read) return false;
     const std::optional<Record>& record = *read;
     return !record || record->state == Record::State::released || ledger_->clock().now() >= record->expires_at;
+  }
+
+  // The durable record settles most looks. If a lease seems to have lapsed, its renewal may be on its way to the disk:
+  // the committer knows.
+  Async<std::optional<Held>> look_up(Key key) override {
+    const Result<std::optional<Record>> read = ledger_->read(key.id);
+    if (!read) co_return std::unexpected(read.error());
+    const std::optional<Record>& stored = *read;
+    const Time now = ledger_->clock().now();
+    const bool lapsed = stored && stored->state == Record::State::running && now >= stored->lease_until;
+    if (!lapsed) co_return core::step_look(stored ? &*stored : nullptr, now);
+    co_return co_await BatchedStore::look_up(std::move(key));
   }
 
  private:
@@ -87,18 +111,24 @@ class EmbeddedStore : public BatchedStore, public Glance {
   std::unique_ptr<RocksLedger> ledger_;
   RecentWrites recent_;
   Committer committer_;
+  EmbeddedDesk desk_;
+  AuditFile audit_;
 };
 
 }  // namespace
 
 Result<CapableStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys) {
+  const std::filesystem::path folder = options.path;
   Result<std::unique_ptr<RocksLedger>> ledger = RocksLedger::open(clock, std::move(options), keys);
   if (!ledger) return std::unexpected(std::move(ledger.error()));
   CapableStore opened;
   opened.identity = (*ledger)->identity();
-  auto store = std::make_unique<EmbeddedStore>(*std::move(ledger));
+  auto store = std::make_unique<EmbeddedStore>(*std::move(ledger), folder);
   opened.reopening = store.get();
   opened.glance = store.get();
+  opened.lookup = store.get();
+  opened.desk = &store->desk();
+  opened.audit = &store->audit();
   opened.store = std::move(store);
   return opened;
 }

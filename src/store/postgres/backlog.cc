@@ -1,3 +1,4 @@
+// The queues, and who leaves them early.
 #include "store/postgres/backlog.h"
 
 #include <algorithm>
@@ -17,7 +18,8 @@ namespace {
 
 // Not so the end of a claim: what it reports has happened.
 bool impatient(const StoreCall& call) {
-  return std::holds_alternative<ClaimCall>(call.request) || std::holds_alternative<SweepCall>(call.request);
+  return std::holds_alternative<ClaimCall>(call.request) || std::holds_alternative<SweepCall>(call.request) ||
+         std::holds_alternative<LookCall>(call.request);
 }
 
 void take_front(Queue& queue, std::vector<Entry>& taken) {

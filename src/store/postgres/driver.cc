@@ -179,7 +179,7 @@ void Driver::wait() {
 
 void Driver::settle(Ended ended) {
   if (ended.ending == BatchEnding::durable) {
-    if (options_.on_commit && ended.statement->kind() != kind_sweep) {  // sweeps go alone, and nobody waits for them
+    if (options_.on_commit && !is_single(ended.statement->kind())) {  // no request waits for those
       options_.on_commit(ended.statement->calls(), clock_.stopwatch() - ended.sent_at);
     }
     Statement::Outcome outcome = ended.statement->read(ended.reply.get());

@@ -30,10 +30,17 @@ Result<void> KnownServer::admit(const Server& server) {
   if (!usable) return usable;
   if (name_.empty()) {
     name_ = server.name;
+    home_ = server.home;
     set_ = server.set;
   }
   if (name_ != server.name) {
     return fail(Code::unavailable, "the address leads to another database than before, which has none of the keys");
+  }
+  if (home_ != server.home) {
+    return fail(
+        Code::unavailable,
+        "the address leads to a copy of the database, which may lack keys; if the database was moved on purpose, "
+        "with all its keys, restart this gateway");
   }
   if (set_ != server.set) {
     return fail(Code::unavailable, "the set of shards has changed since this gateway was started; restart it");

@@ -31,6 +31,7 @@ class KnownServer {
   const std::string identity_;  // by another one our keys have other names
   const std::filesystem::path folder_;
   std::string name_;            // of the database; another one would have none of our keys
+  std::string home_;            // where that lives; a copy lacks the keys of the time since
   std::string set_;             // of the shards; with another one keys are elsewhere
   std::uint32_t timeline_ = 0;  // the newest one seen
 };

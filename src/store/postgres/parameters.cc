@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ namespace {
 constexpr Oid type_int4 = 23;
 constexpr Oid type_int8 = 20;
 constexpr Oid type_text = 25;
+constexpr Oid type_boolean = 16;
+constexpr Oid type_bytea = 17;
 constexpr Oid type_timestamptz = 1184;
 
 // Everything is big-endian on the wire.
@@ -29,6 +32,13 @@ void append(std::string& bytes, Number number) {
   for (std::size_t shift = 8 * sizeof(Number); shift > 0; shift -= 8) {
     bytes.push_back(static_cast<char>((static_cast<std::uint64_t>(number) >> (shift - 8)) & 0xffU));
   }
+}
+
+template <class Number>
+std::string in_bytes(Number number) {
+  std::string bytes;
+  append(bytes, number);
+  return bytes;
 }
 
 constexpr std::size_t header_bytes = 20;
@@ -95,36 +105,56 @@ std::string Array::take() {
 
 void Parameters::add(std::int32_t number) {
   types_.push_back(type_int4);
-  append(values_.emplace_back(), number);
+  values_.emplace_back(in_bytes(number));
 }
 
 void Parameters::add(std::int64_t number) {
   types_.push_back(type_int8);
-  append(values_.emplace_back(), number);
+  values_.emplace_back(in_bytes(number));
 }
 
 void Parameters::add(std::string text) {
   types_.push_back(type_text);
-  values_.push_back(std::move(text));
+  values_.emplace_back(std::move(text));
+}
+
+void Parameters::add_bytes(std::string bytes) {
+  types_.push_back(type_bytea);
+  values_.emplace_back(std::move(bytes));
+}
+
+void Parameters::add_flag(std::uint8_t flag) {
+  types_.push_back(type_boolean);
+  values_.emplace_back(std::string(1, static_cast<char>(flag)));
+}
+
+void Parameters::add_null_text() {
+  types_.push_back(type_text);
+  values_.emplace_back(std::nullopt);
+}
+
+void Parameters::add_null_bytes() {
+  types_.push_back(type_bytea);
+  values_.emplace_back(std::nullopt);
 }
 
 void Parameters::add_time(std::int64_t micros) {
   types_.push_back(type_timestamptz);
-  append(values_.emplace_back(), micros);
+  values_.emplace_back(in_bytes(micros));
 }
 
 void Parameters::add(Array array) {
   types_.push_back(array.type());
-  values_.push_back(array.take());
+  values_.emplace_back(array.take());
 }
 
 bool Parameters::send(const Link& link, const Sql& sql) const {
   std::vector<const char*> values;
   std::vector<int> lengths;
   const std::vector<int> formats(values_.size(), 1);
-  for (const std::string& value : values_) {
-    values.push_back(value.data());
-    lengths.push_back(static_cast<int>(value.size()));
+  for (const std::optional<std::string>& value : values_) {
+    values.push_back(value ? value->data() : nullptr);
+    lengths.push_back(value ? static_cast<int>(value->size()) : 0);
   }
   PGconn* const connection = link.connection.get();
   const auto count = static_cast<int>(values.size());

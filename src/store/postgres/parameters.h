@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,6 +48,10 @@ class Parameters {
   void add(std::int32_t number);
   void add(std::int64_t number);
   void add(std::string text);
+  void add_bytes(std::string bytes);
+  void add_flag(std::uint8_t flag);
+  void add_null_text();
+  void add_null_bytes();
   void add_time(std::int64_t micros);  // a timestamptz, as value_of() gives it
   void add(Array array);
 
@@ -55,7 +60,7 @@ class Parameters {
 
  private:
   std::vector<Oid> types_;
-  std::vector<std::string> values_;
+  std::vector<std::optional<std::string>> values_;
 };
 
 // Reading a result. NULL reads as an empty value.

@@ -15,7 +15,9 @@
 #include <libpq-fe.h>
 
 #include "core/codec.h"
+#include "core/transition.h"
 #include "store/call.h"
+#include "store/cursor.h"
 #include "store/postgres/parameters.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -41,7 +43,13 @@ enum Column : std::uint8_t {
   at,
   // Of semel.claim_ordered_2 only.
   verdict,
-  other
+  other,
+  // Of a look only.
+  doubted = verdict,
+  // Of semel.list_2 only.
+  next_stage = verdict,
+  next_at,
+  next_id
 };
 
 // timestamptz counts microseconds from the year 2000; ours are whole milliseconds.
@@ -143,6 +151,25 @@ ClaimRow claim_row(const PGresult* reply, int row, const Key& key, const ClaimCa
   return found;
 }
 
+Result<std::optional<Held>> seen_row(const PGresult* reply, int row) {
+  Key key;
+  if (!copy(value_of(reply, row, id), key.id)) return damaged("id");
+  const Result<Record> record = record_of(reply, row, key);
+  if (!record) return std::unexpected(record.error());
+  return core::step_look(&*record, time_of(value_of(reply, row, at)));
+}
+
+std::optional<ListEnd> list_end(const PGresult* reply, int row) {
+  if (PQgetisnull(reply, row, id) == 0) return std::nullopt;
+  ListEnd end{.searched_to = time_of(value_of(reply, row, claimed_at)), .next = std::nullopt};
+  ListPlace place;
+  if (PQgetisnull(reply, row, next_stage) != 0 || !copy(value_of(reply, row, next_id), place.id)) return end;
+  place.at = time_of(value_of(reply, row, next_at));
+  end.stage = number_of(value_of(reply, row, next_stage));
+  end.next = place;
+  return end;
+}
+
 // A row that holds its key is reported as step_claim() reports it.
 Result<Claim> ordered_answer(const PGresult* reply, int row, const Key& key, const ClaimCall& asked) {
   const std::string_view word = value_of(reply, row, verdict);
@@ -161,6 +188,13 @@ Result<Claim> ordered_answer(const PGresult* reply, int row, const Key& key, con
   }
   if (word == "busy") return Busy{.other = std::move(held)};
   return held;
+}
+
+Result<std::optional<Held>> look_answer(const PGresult* reply, int row, const Key& key) {
+  Result<Record> record = record_of(reply, row, key);
+  if (!record) return std::unexpected(std::move(record.error()));
+  record->doubted = value_of(reply, row, doubted) == yes;
+  return core::step_look(&*record, time_of(value_of(reply, row, at)));
 }
 
 }  // namespace semel::store::postgres

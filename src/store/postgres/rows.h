@@ -1,6 +1,7 @@
 // Rows that the functions of the schema answer with, as records.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -8,6 +9,7 @@
 #include <libpq-fe.h>
 
 #include "store/call.h"
+#include "store/cursor.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -40,7 +42,21 @@ struct ClaimRow {
 };
 ClaimRow claim_row(const PGresult* reply, int row, const Key& key, const ClaimCall& asked);
 
+// What semel.find_2 and semel.list_2 say of a key. None if it has expired. Code::corrupt: it cannot be read.
+Result<std::optional<Held>> seen_row(const PGresult* reply, int row);
+
+// The last row of semel.list_2: how far it has come, and where to go on. None if the row is one of a key.
+struct ListEnd {
+  Time searched_to;
+  std::int64_t stage = 0;
+  std::optional<ListPlace> next;  // none: that was all
+};
+std::optional<ListEnd> list_end(const PGresult* reply, int row);
+
 // What semel.claim_ordered_2 says of a key.
 Result<Claim> ordered_answer(const PGresult* reply, int row, const Key& key, const ClaimCall& asked);
+
+// What a look finds in the row of a key: none if it has expired.
+Result<std::optional<Held>> look_answer(const PGresult* reply, int row, const Key& key);
 
 }  // namespace semel::store::postgres

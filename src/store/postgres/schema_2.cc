@@ -1,6 +1,7 @@
 // Version 2 of the schema: the calls of the store, each of which says what its gateway goes by.
 //
-//   standing = the timeline of the server + the generation of the database (semel.generation)
+//   standing = the timeline of the server + the generation of the database (semel.generation) + where it lives: the
+//   system identifier of the server and the number of the database, which a copy does not have
 //
 // A connection is no proof of what is behind it: a pooler keeps it while servers and databases change places. So a
 // gateway asks for the standing when it connects, looks whether this is its database, and sends the standing with every
@@ -59,12 +60,25 @@ $$;
 CREATE TRIGGER changes_generation AFTER UPDATE OF settled_at, mark ON semel.identity
   FOR EACH ROW EXECUTE FUNCTION semel.identity_changed_2();
 
--- The name of a file of the log begins with the timeline.
-CREATE FUNCTION semel.standing_2() RETURNS text
-LANGUAGE plpgsql STABLE
+-- Where this database lives. A standby and a primary have it in common, an original and its copy do not. It is read
+-- from a file once for each process of the server, and kept in a setting of that process.
+CREATE FUNCTION semel.home_2() RETURNS text
+LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-  RETURN (SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) || ' ' || g.generation FROM semel.generation g);
+  RETURN set_config('semel.home', (SELECT c.system_identifier || '.' || d.oid
+                                     FROM pg_control_system() c, pg_database d
+                                    WHERE d.datname = current_database()), false);
+END
+$$;
+
+-- The name of a file of the log begins with the timeline.
+CREATE FUNCTION semel.standing_2() RETURNS text
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+  RETURN (SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) || ' ' || g.generation || ' ' || semel.home_2()
+            FROM semel.generation g);
 END
 $$;
 
@@ -75,6 +89,7 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
   patience text := set_config('lock_timeout', patience_ms::text, true);
+  home text := current_setting('semel.home', true);
   locked text;
   standing text;
 BEGIN
@@ -86,7 +101,9 @@ BEGIN
     -- A transaction that sees only what was there when it began notices in this way that there is something newer.
     PERFORM FROM semel.generation FOR SHARE;
   END IF;
-  SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) || ' ' || g.generation INTO standing FROM semel.generation g;
+  IF coalesce(home, '') = '' THEN home := semel.home_2(); END IF;
+  SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) || ' ' || g.generation || ' ' || home
+    INTO standing FROM semel.generation g;
   IF standing IS DISTINCT FROM believed THEN
     RAISE EXCEPTION 'this is no longer the server or the database that the connection was made to'
       USING ERRCODE = 'SM001';

@@ -44,7 +44,7 @@ BEGIN
   -- What is held, and stays so whatever is on its way: an end, or another's living claim. Nothing is locked.
   RETURN QUERY
     SELECT k.id, false, k.space, k.scope,
-           CASE k.state WHEN 'released' THEN 'unknown'::semel.key_state ELSE k.state END, k.fence, k.owner, k.fingerprint,
+           CASE WHEN k.state = 'released' AND k.owner <> i.owner THEN 'unknown' ELSE k.state END, k.fence, k.owner, k.fingerprint,
            k.claimed_at, k.lease_until, k.expires_at, k.response,
            date_trunc('milliseconds', clock_timestamp())
       FROM unnest(ids, fingerprints, owners, takes, over_fences, over_owners)
@@ -54,9 +54,10 @@ BEGIN
              WHEN 'done' THEN k.expires_at > clock_timestamp()
              WHEN 'running' THEN k.lease_until > clock_timestamp() AND k.owner <> i.owner
              WHEN 'unknown' THEN k.expires_at > clock_timestamp()
-               AND NOT (i.takes AND k.fingerprint = i.fingerprint
+               AND NOT (i.takes AND k.fingerprint = i.fingerprint AND k.owner <> i.owner
                         AND (i.over_fence IS NULL OR (k.fence = i.over_fence AND k.owner = i.over_owner)))
-             WHEN 'released' THEN k.expires_at > clock_timestamp() AND k.doubted AND k.fingerprint <> i.fingerprint
+             WHEN 'released' THEN k.expires_at > clock_timestamp()
+               AND (k.owner = i.owner OR (k.doubted AND k.fingerprint <> i.fingerprint))
              ELSE false
            END;
   GET DIAGNOSTICS n = ROW_COUNT;
@@ -81,8 +82,9 @@ BEGIN
      WHERE k.id = i.id
        AND k.xmin IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
        AND ((k.expires_at <= clock_timestamp() AND (k.state <> 'running' OR k.lease_until <= clock_timestamp()))
-            OR (k.state = 'released' AND (NOT k.doubted OR k.fingerprint = i.fingerprint))
-            OR ((k.state = 'unknown' OR (k.state = 'running' AND k.lease_until <= clock_timestamp()))
+            OR (k.state = 'released' AND k.owner <> i.owner AND (NOT k.doubted OR k.fingerprint = i.fingerprint))
+            OR (((k.state = 'unknown' AND k.owner <> i.owner)
+                 OR (k.state = 'running' AND k.lease_until <= clock_timestamp()))
                 AND i.takes AND k.fingerprint = i.fingerprint
                 AND (i.over_fence IS NULL OR (k.fence = i.over_fence AND k.owner = i.over_owner))))
     RETURNING k.id, true, NULL::text, NULL::bytea, k.state, k.fence, k.owner, NULL::bytea, k.claimed_at,

@@ -34,6 +34,7 @@ DECLARE
   had boolean;
   alive boolean;
   doubtful boolean;
+  too_late boolean;
   runs boolean;
   reached bytea;
 BEGIN
@@ -88,11 +89,12 @@ BEGIN
                           k.lease_until, k.expires_at, NULL::bytea, t, NULL::text, NULL::bytea;
       CONTINUE;
     END IF;
-    IF alive AND (k.state <> 'released' OR (k.doubted AND k.fingerprint <> i.fingerprint))
-       AND NOT (doubtful AND i.takes AND k.fingerprint = i.fingerprint
+    too_late := alive AND k.state IN ('released', 'unknown') AND k.owner = i.owner;
+    IF alive AND (too_late OR k.state <> 'released' OR (k.doubted AND k.fingerprint <> i.fingerprint))
+       AND NOT (doubtful AND NOT too_late AND i.takes AND k.fingerprint = i.fingerprint
                 AND (i.over_fence IS NULL OR (k.fence = i.over_fence AND k.owner = i.over_owner))) THEN
       RETURN QUERY SELECT i.id, false, k.space, k.scope,
-                          CASE k.state WHEN 'released' THEN 'unknown'::semel.key_state ELSE k.state END,
+                          CASE WHEN k.state = 'released' AND NOT too_late THEN 'unknown' ELSE k.state END,
                           k.fence, k.owner, k.fingerprint, k.claimed_at, k.lease_until, k.expires_at, k.response, t,
                           NULL::text, NULL::bytea;
       CONTINUE;

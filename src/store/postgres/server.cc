@@ -26,7 +26,8 @@ constexpr const char* greeting =
 // The name of a file of the log begins with the timeline. Asking for it needs no right.
 constexpr const char* timeline_sql = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)";
 constexpr const char* newest_version = "SELECT max(version) FROM semel.schema_version";
-// One statement, so that all of it is about one database, also behind a pooler. A standing begins with the timeline.
+// One statement, so that all of it is about one database, also behind a pooler. A standing begins with the timeline and
+// ends with the home.
 constexpr const char* details =
     "SELECT pg_is_in_recovery(), CASE WHEN NOT pg_is_in_recovery() THEN semel.standing_2() END,"
     " (SELECT shard FROM semel.shards WHERE here),"
@@ -87,6 +88,7 @@ Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max) {
   server.replica = detail[0] == "t";
   server.standing = detail[1].value_or("");
   server.timeline = number_in<std::uint32_t>(detail[1], 16);
+  server.home = server.standing.substr(server.standing.rfind(' ') + 1);
   server.name = detail[2].value_or("");
   server.set = detail[3].value_or("");
   server.identity = detail[4].value_or("");

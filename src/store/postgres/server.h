@@ -21,7 +21,8 @@ struct Server {
   std::string set;             // the names of all its shards
   std::string identity;  // what it has settled on: "plain" or the mark of an identity in hex; empty if nothing yet
   std::string
-      standing{};       // what calls are compared with; another one after a failover, and for another set or identity
+      standing{};  // what calls are compared with; another one after a failover, and for another set, identity or home
+  std::string home{};   // where the database lives: a copy has another one, a standby the same
   bool pooled = false;  // a pooler stands in between and hands out server processes
 };
 

@@ -2,6 +2,7 @@
 #include "store/postgres/shards.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <expected>
 #include <functional>
@@ -9,11 +10,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "core/settlement.h"
 #include "core/sha256.h"
+#include "store/audit_log.h"
 #include "store/capable_store.h"
+#include "store/desk.h"
+#include "store/lookup.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -27,13 +33,63 @@
 namespace semel::store::postgres {
 namespace {
 
-class ShardedStore : public Store, public Endings, public Reopening {
+// The shards one after the other. An id alone does not say where its key lives, so all are asked.
+class ShardedDesk : public Desk {
+ public:
+  explicit ShardedDesk(const std::vector<Shard>& shards) : shards_(shards) {}
+
+  Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) override {
+    std::vector<Held> found;
+    for (const Shard& shard : shards_) {
+      Result<std::vector<Held>> there = co_await shard.opened.desk->find(id_begins, limit - found.size());
+      if (!there) co_return there;
+      for (Held& held : *there) found.push_back(std::move(held));
+      if (found.size() >= limit) break;
+    }
+    co_return found;
+  }
+
+  // A cursor is the number of the shard in front of its own.
+  Async<KeyList> list(KeyFilter filter, std::string cursor) override {
+    std::size_t at = 0;
+    if (!cursor.empty()) {
+      const std::size_t slash = cursor.find('/');
+      const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + std::min(slash, cursor.size()), at);
+      if (slash == std::string::npos || error != std::errc() || end != cursor.data() + slash || at >= shards_.size()) {
+        co_return fail(Code::invalid, "cursor: it is not one that a list has returned");
+      }
+      cursor.erase(0, slash + 1);
+    }
+    Result<KeyList> page = co_await shards_[at].opened.desk->list(filter, cursor);
+    if (!page) co_return page;
+    const bool there_is_more = !page->cursor.empty() || at + 1 < shards_.size();
+    const std::size_t next = page->cursor.empty() ? at + 1 : at;
+    if (there_is_more) page->cursor = std::to_string(next) + "/" + page->cursor;
+    co_return page;
+  }
+
+  Async<void> settle(Digest id, core::Settlement settlement) override {
+    Result<void> settled;
+    for (const Shard& shard : shards_) {
+      settled = co_await shard.opened.desk->settle(id, settlement);
+      if (settled || settled.error().code != Code::fenced) break;
+    }
+    co_return settled;
+  }
+
+ private:
+  const std::vector<Shard>& shards_;
+};
+
+class ShardedStore : public Store, public Endings, public Reopening, public Lookup {
  public:
   ShardedStore(std::vector<Shard> shards, ShardNames names) : shards_(std::move(shards)), names_(std::move(names)) {
     for (const std::string& name : names_.former) {
       former_.push_back(static_cast<std::size_t>(std::ranges::find(names_.all, name) - names_.all.begin()));
     }
   }
+
+  Desk& desk() { return desk_; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     Store& home = home_of(key);
@@ -79,6 +135,16 @@ class ShardedStore : public Store, public Endings, public Reopening {
     co_return co_await former->opened.reopening->reopen(std::move(key));
   }
 
+  // As a claim looks for it: where the key was before, then where it belongs.
+  Async<std::optional<Held>> look_up(Key key) override {
+    if (const Shard* const former = former_of(key)) {
+      Result<std::optional<Held>> there = co_await former->opened.lookup->look_up(key);
+      if (!there || *there) co_return there;
+    }
+    Lookup* const home = shard_at_home(key).lookup;
+    co_return co_await home->look_up(std::move(key));
+  }
+
   void watch(std::function<void(const Digest&)> ended) override {
     for (const Shard& shard : shards_) shard.opened.endings->watch(ended);
   }
@@ -112,6 +178,7 @@ class ShardedStore : public Store, public Endings, public Reopening {
   std::vector<Shard> shards_;
   ShardNames names_;
   std::vector<std::size_t> former_;  // positions of names_.former
+  ShardedDesk desk_{shards_};
 };
 
 }  // namespace
@@ -134,10 +201,18 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
   const bool tells = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.endings != nullptr; });
   const bool reopens =
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.reopening != nullptr; });
+  const bool looks = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.lookup != nullptr; });
+  const bool sees = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.desk != nullptr; });
+  // One of them has the log, whatever the order of the addresses.
+  const auto first = std::ranges::min_element(names.all) - names.all.begin();
+  AuditLog* const audit = shards[static_cast<std::size_t>(first)].opened.audit;
   auto sharded = std::make_unique<ShardedStore>(std::move(shards), std::move(names));
   CapableStore opened;
   if (tells) opened.endings = sharded.get();
   if (reopens) opened.reopening = sharded.get();
+  if (looks) opened.lookup = sharded.get();
+  if (sees) opened.desk = &sharded->desk();
+  opened.audit = audit;
   opened.store = std::move(sharded);
   return opened;
 }

@@ -46,7 +46,17 @@ inline constexpr Sql reopen_sql{.name = "semel_reopen", .text = "SELECT * FROM s
 inline constexpr Sql sweep_sql{.name = "semel_sweep", .text = "SELECT * FROM semel.sweep_2($1,$2,$3,$4)"};
 inline constexpr Sql former_sql{.name = "semel_claim_former",
                                 .text = "SELECT * FROM semel.claim_former_2($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)"};
-inline constexpr std::array<Sql, 8> all_sql{claim_sql, ordered_sql, complete_sql, release_sql,
-                                            renew_sql, reopen_sql,  sweep_sql,    former_sql};
+inline constexpr Sql look_sql{.name = "semel_look", .text = "SELECT * FROM semel.look_2($1,$2,$3)"};
+inline constexpr Sql find_sql{.name = "semel_find", .text = "SELECT * FROM semel.find_2($1,$2,$3,$4,$5)"};
+inline constexpr Sql list_sql{.name = "semel_list",
+                              .text = "SELECT * FROM semel.list_2($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)"};
+inline constexpr Sql settle_sql{.name = "semel_settle",
+                                .text = "SELECT * FROM semel.settle_2($1,$2,$3,$4,$5,$6,$7,$8)"};
+inline constexpr Sql append_sql{.name = "semel_append_audit",
+                                .text = "SELECT * FROM semel.append_audit_2($1,$2,$3,$4)"};
+inline constexpr Sql audit_sql{.name = "semel_read_audit", .text = "SELECT * FROM semel.read_audit_2($1,$2,$3,$4)"};
+inline constexpr std::array<Sql, 14> all_sql{claim_sql,  ordered_sql, complete_sql, release_sql, renew_sql,
+                                             reopen_sql, sweep_sql,   former_sql,   find_sql,    list_sql,
+                                             settle_sql, look_sql,    append_sql,   audit_sql};
 
 }  // namespace semel::store::postgres

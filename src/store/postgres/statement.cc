@@ -20,6 +20,7 @@
 #include "runtime/failpoint.h"
 #include "store/call.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/desk_statements.h"
 #include "store/postgres/parameters.h"
 #include "store/postgres/rows.h"
 #include "store/postgres/sql.h"
@@ -144,8 +145,7 @@ Parameters holders(const Link& link, std::span<const Entry* const> rows, Millis 
 }  // namespace
 
 Statement::Statement(Queue& queue) : kind_(kind_of(queue.front())) {
-  const bool single =
-      queue.front().company == Company::alone || std::holds_alternative<SweepCall>(queue.front().call().request);
+  const bool single = queue.front().company == Company::alone || is_single(kind_);
   std::size_t bytes = 0;
   do {
     bytes += body_bytes(queue.front().call());
@@ -188,6 +188,7 @@ bool Statement::send(const Link& link, Millis patience) const {
     const auto nothing = [](Array&, const Key&, const ReleaseCall&) {};
     return holders<ReleaseCall>(link, rows, patience, std::nullopt, nothing).send(link, release_sql);
   }
+  if (kind_ >= kind_settle && kind_ <= kind_audit) return send_desk(link, entries_.front().call(), patience);
   if (kind_ == kind_reopen) {
     Parameters keys = opening(link, patience);
     Array ids(Element::bytea, rows.size());
@@ -199,6 +200,13 @@ bool Statement::send(const Link& link, Millis patience) const {
     keys.add(std::move(ids));
     keys.add(std::move(owners));
     return keys.send(link, reopen_sql);
+  }
+  if (kind_ == kind_look) {
+    Parameters keys = opening(link, patience);
+    Array ids(Element::bytea, rows.size());
+    for (const Entry* row : rows) ids.add(row->call().key.id);
+    keys.add(std::move(ids));
+    return keys.send(link, look_sql);
   }
   Parameters limit;
   limit.add(link.standing);
@@ -219,10 +227,15 @@ Statement::Outcome Statement::read(const PGresult* reply) {
     sweep->answer = static_cast<std::size_t>(column(0));
     entries_.front().progress->advance(column(1), column(2), column(3));
     outcome.answered.push_back(std::move(*entries_.front().waiting));
+  } else if (kind_ > kind_settle && kind_ <= kind_audit) {
+    read_desk(reply, entries_.front().call());
+    outcome.answered.push_back(std::move(*entries_.front().waiting));
   } else if (kind_ == kind_claim || kind_ == kind_former) {
     read_claims(reply, outcome);
   } else if (kind_ == kind_ordered) {
     read_ordered(reply, outcome);
+  } else if (kind_ == kind_look) {
+    read_looks(reply, outcome);
   } else {
     read_holders(reply, outcome);
   }
@@ -287,13 +300,23 @@ void Statement::read_holders(const PGresult* reply, Outcome& outcome) {
     const bool done = row.has_value();
     if (row && is_waited_for(reply, *row)) outcome.waited.push_back(id_of(entry));
     const auto answer = [&](auto& request) {
-      if constexpr (requires { request.fence; }) {
+      if constexpr (requires { request.fence; } || requires { request.settlement; }) {
         request.answer = done ? Result<void>() : Result<void>(std::unexpected(fenced));
       } else if constexpr (std::is_same_v<std::decay_t<decltype(request)>, ReopenCall>) {
         request.answer = done;
       }
     };
     std::visit(answer, entry.call().request);
+    outcome.answered.push_back(std::move(*entry.waiting));
+  }
+}
+
+void Statement::read_looks(const PGresult* reply, Outcome& outcome) {
+  const RowsById rows(reply);
+  for (Entry& entry : entries_) {
+    const std::optional<int> row = rows.find(id_of(entry));
+    auto& request = std::get<LookCall>(entry.call().request);
+    request.answer = row ? look_answer(reply, *row, entry.call().key) : std::optional<Held>();
     outcome.answered.push_back(std::move(*entry.waiting));
   }
 }

@@ -57,9 +57,19 @@ inline constexpr std::size_t kind_complete = 2;
 inline constexpr std::size_t kind_release = 3;
 inline constexpr std::size_t kind_sweep = 4;
 inline constexpr std::size_t kind_reopen = 5;
-inline constexpr std::size_t kind_ordered = 6;
-inline constexpr std::size_t kind_former = 7;
-inline constexpr std::size_t kinds = 8;
+inline constexpr std::size_t kind_look = 6;
+inline constexpr std::size_t kind_settle = 7;
+inline constexpr std::size_t kind_find = 8;
+inline constexpr std::size_t kind_list = 9;
+inline constexpr std::size_t kind_append = 10;
+inline constexpr std::size_t kind_audit = 11;
+inline constexpr std::size_t kind_ordered = 12;
+inline constexpr std::size_t kind_former = 13;
+inline constexpr std::size_t kinds = 14;
+// Whether calls of the kind go one at a time.
+inline constexpr bool is_single(std::size_t kind) {
+  return kind == kind_sweep || (kind >= kind_settle && kind <= kind_audit);
+}
 inline std::size_t kind_of(const Entry& entry) {
   const auto* claim = std::get_if<ClaimCall>(&entry.call().request);
   if (claim == nullptr) return entry.call().request.index();
@@ -95,6 +105,7 @@ class Statement {
   void read_claims(const PGresult* reply, Outcome& outcome);
   void read_ordered(const PGresult* reply, Outcome& outcome);
   void read_holders(const PGresult* reply, Outcome& outcome);
+  void read_looks(const PGresult* reply, Outcome& outcome);
 
   std::size_t kind_;
   std::vector<Entry> entries_;        // sorted by id; those with one id stand together

@@ -15,6 +15,7 @@
 #include "store/call.h"
 #include "store/capable_store.h"
 #include "store/postgres/admin.h"
+#include "store/postgres/desk.h"
 #include "store/postgres/driver.h"
 #include "store/postgres/identity.h"
 #include "store/postgres/listener.h"
@@ -47,15 +48,11 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
   PostgresStore(const Clock& clock, const std::string& url, const std::string& identity, const PostgresOptions& options)
       : BatchedStore(sweep_chunk),
         listener_(clock, url, options.time_max),
-        driver_(clock, {.url = url,
-                        .identity = identity,
-                        .state_folder = options.state_folder,
-                        .time_max = options.time_max,
-                        .connections = options.connections,
-                        .waited = [this](const std::vector<Digest>& ids) { listener_.tell(ids); },
-                        .on_commit = options.on_commit}) {}
+        driver_(clock, driver_options(url, identity, options, options.connections)),
+        desk_(clock, driver_options(url, identity, options, 1)) {}
 
   Result<void> start() { return driver_.start(); }
+  PostgresDesk& desk() { return desk_; }
   [[nodiscard]] const std::string& set() const { return driver_.set(); }
 
   Async<std::optional<Claim>> claim_former(Key key, Fingerprint fingerprint, Terms terms) override {
@@ -75,8 +72,20 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
  private:
   Task<void> submit(StoreCall& call) override { return driver_.submit(call); }
 
+  DriverOptions driver_options(const std::string& url, const std::string& identity, const PostgresOptions& options,
+                               std::size_t connections) {
+    return {.url = url,
+            .identity = identity,
+            .state_folder = options.state_folder,
+            .time_max = options.time_max,
+            .connections = connections,
+            .waited = [this](const std::vector<Digest>& ids) { listener_.tell(ids); },
+            .on_commit = options.on_commit};
+  }
+
   NotifyListener listener_;  // outlives the driver, which tells it what has ended
   Driver driver_;
+  PostgresDesk desk_;
 };
 
 }  // namespace
@@ -98,6 +107,9 @@ Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options
     shard.former = store.get();
     shard.opened.endings = store.get();
     shard.opened.reopening = store.get();
+    shard.opened.lookup = store.get();
+    shard.opened.desk = &store->desk();
+    shard.opened.audit = &store->desk();
     shard.opened.store = std::move(store);
   }
   Result<ShardNames> names = names_of(clock, options.urls, options.time_max);

@@ -16,7 +16,7 @@ import proof
 
 FAULTS = ("F25",)
 QUICK = {"jumps": 8, "seconds": 3}
-RELEASE = {"jumps": 40, "seconds": 30, "episodes": 5}
+RELEASE = {"jumps": 40, "seconds": 10, "episodes": 2}
 
 TEN_YEARS = 315_360_000
 # A start of an embedded store with a clock that is further ahead than a key lives expires it, and rightly: so keys live for a

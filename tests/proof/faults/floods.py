@@ -17,7 +17,7 @@ import wire
 
 FAULTS = ("F38", "F39", "F40")
 QUICK = {"tests": ("crowd", "quotas", "limits"), "seconds": 4, "crowd": 9000}
-RELEASE = {"tests": ("crowd", "quotas", "limits", "memory"), "seconds": 600, "crowd": 9000}
+RELEASE = {"tests": ("crowd", "quotas", "limits", "memory"), "seconds": 120, "crowd": 9000}
 
 FILES_MAX = 90  # RocksDB and the listeners have theirs; the load wants more than what is left
 FILES_LEFT = 12

@@ -10,7 +10,7 @@ import oracle
 
 FAULTS = ("F02", "F36")
 QUICK = {"kills": 100, "pause": (0.1, 0.5)}
-RELEASE = {"kills": 100, "pause": (0.2, 0.9), "episodes": 90}
+RELEASE = {"kills": 100, "pause": (0.1, 0.5), "episodes": 90}
 
 POINTS = ("request-parsed", "claim-prepared", "claim-written", "claim-granted", "upstream-connected", "request-sent",
           "answer-begun", "outcome-known", "completion-begun", "outcome-kept")

@@ -13,7 +13,7 @@ import server
 
 FAULTS = ("F11",)
 QUICK = {"cuts": 60}
-RELEASE = {"cuts": 100, "episodes": 50}
+RELEASE = {"cuts": 100, "episodes": 20}
 
 
 FOUND_AGAIN = "SELECT count(*) FROM semel.keys WHERE touched > 0"  # a call that was repeated, and had been applied

@@ -26,7 +26,7 @@ import wire
 
 FAULTS = ("F27", "F28", "F29")
 QUICK = {"rounds": 6, "deliveries": 400, "batches": 40}
-RELEASE = {"rounds": 60, "deliveries": 8000, "batches": 600, "episodes": 20}
+RELEASE = {"rounds": 60, "deliveries": 8000, "batches": 600, "episodes": 3}
 
 TOKEN = "an-operator"
 REOPENED = 8

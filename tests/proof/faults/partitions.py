@@ -16,7 +16,7 @@ import proof
 
 FAULTS = ("F26",)
 QUICK = {"cuts": 6}
-RELEASE = {"cuts": 30, "episodes": 10}
+RELEASE = {"cuts": 30, "episodes": 5}
 
 CONFIG = oracle.CONFIG.replace('url = "http://$upstream"', 'url = "http://$upstream"\ntimeout = "2s"\nconnect_timeout = "1s"').replace(
     "[limits]", '[limits]\nstore_timeout = "700ms"')

@@ -9,7 +9,7 @@ import proof
 
 FAULTS = ("F24",)
 QUICK = {"kills": 15, "pause": (0.1, 0.6)}
-RELEASE = {"kills": 50, "pause": (0.1, 0.6), "episodes": 20}
+RELEASE = {"kills": 50, "pause": (0.1, 0.6), "episodes": 10}
 
 
 def run(context, kills, pause):

@@ -8,7 +8,7 @@ import time
 
 FAULTS = ("F27",)
 QUICK = {"restarts": 12}
-RELEASE = {"restarts": 50, "episodes": 20}
+RELEASE = {"restarts": 50, "episodes": 5}
 
 
 def run(context, restarts):

@@ -8,7 +8,7 @@ import callers
 
 FAULTS = ("F01",)
 QUICK = {"storms": 30}
-RELEASE = {"storms": 500, "episodes": 10}
+RELEASE = {"storms": 500, "episodes": 3}
 
 
 def storm(stage, operation):

@@ -11,7 +11,7 @@ import proof
 
 FAULTS = ("F04", "F05", "F06", "F07", "F09")
 QUICK = {"rounds": 1}
-RELEASE = {"rounds": 5, "episodes": 10}
+RELEASE = {"rounds": 5, "episodes": 3}
 
 
 def run(context, rounds):

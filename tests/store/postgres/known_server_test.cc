@@ -24,7 +24,8 @@ Server usual() {
           .schema_version = store::postgres::schema_version_max,
           .name = "one",
           .set = "one two",
-          .identity = "plain"};
+          .identity = "plain",
+          .home = "here"};
 }
 
 std::string refusal(KnownServer& known, const Server& server) {
@@ -50,6 +51,9 @@ TEST(KnownServer, RefusesWhatHasNoneOfTheKeys) {
   Server other = usual();
   other.name = "three";
   EXPECT_NE(refusal(known, other).find("another database"), std::string::npos);
+  other = usual();
+  other.home = "elsewhere";
+  EXPECT_NE(refusal(known, other).find("a copy of the database"), std::string::npos);
   other = usual();
   other.set = "one two three";
   EXPECT_NE(refusal(known, other).find("set of shards has changed"), std::string::npos);

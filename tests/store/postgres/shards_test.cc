@@ -9,6 +9,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -16,6 +17,7 @@
 
 #include <gtest/gtest.h>
 
+#include "store/lookup.h"
 #include "store/postgres/admin.h"
 #include "store/postgres/fixture.h"
 #include "support/postgres_server.h"
@@ -308,6 +310,33 @@ TEST_F(PostgresShards, KeysAreReopenedWhereTheyWereAfterAShardWasAdded) {
     EXPECT_EQ(take(key_of(i), 1'000 + i).number, 2U) << i;
   }
   for (std::uint64_t i = 100; i < 120; ++i) EXPECT_FALSE(*run(context_, opened->reopening->reopen(key_of(i))));
+}
+
+// A look finds a key wherever it lives: at home, or where it was before a shard was added.
+TEST_F(PostgresShards, KeysAreSeenWhereTheyAre) {
+  const std::string one = server_.fresh_database();
+  const std::string two = server_.fresh_database();
+  open(one);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    ASSERT_EQ(said(complete(key_of(i), take(key_of(i), i + 1), answer_of(std::to_string(i)))), "ok");
+  }
+  store_.reset();
+  ASSERT_TRUE(soon([&] { return store::postgres::join_postgres_shards(*clock_, {one, two}).has_value(); }));
+  PostgresOptions options;
+  options.urls = {one, two};
+  auto opened = store::postgres::open_with_keys(*clock_, options, {});
+  ASSERT_TRUE(opened) << opened.error().detail;
+  ASSERT_NE(opened->lookup, nullptr);
+  store_ = std::move(opened->store);
+  for (std::uint64_t i = 20; i < 40; ++i) {
+    ASSERT_EQ(said(complete(key_of(i), take(key_of(i), i + 1), answer_of(std::to_string(i)))), "ok");
+  }
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const Result<std::optional<Held>> held = run(context_, opened->lookup->look_up(key_of(i)));
+    ASSERT_TRUE(held && *held) << i;
+    EXPECT_EQ((*held)->record.response->body, std::to_string(i));
+  }
+  EXPECT_FALSE(run(context_, opened->lookup->look_up(key_of(99)))->has_value());
 }
 
 // Callers race for keys at the moment at which these expire at their former home: each is granted once.

@@ -34,6 +34,20 @@ class PostgresStanding : public PostgresTest {
     EXPECT_TRUE(refused) << claimed.error().detail;
     return refused && !claimed;
   }
+  // Gives the name of the first database to another one.
+  static void swap(PostgresServer& server, const std::string& other) {
+    const bool renamed = soon([&] {
+      try {
+        server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%'");
+        server.run("ALTER DATABASE test_1 RENAME TO before");
+        return true;
+      } catch (const std::exception&) {
+        return false;
+      }
+    });
+    ASSERT_TRUE(renamed);
+    server.run("ALTER DATABASE " + other + " RENAME TO test_1");
+  }
   Result<OpenedStore> open_set(const std::vector<std::string>& urls) {
     PostgresOptions options;
     options.urls = urls;
@@ -49,17 +63,20 @@ TEST_F(PostgresStanding, DatabaseThatIsSwappedBehindAPoolerIsRefused) {
   const PgBouncer bouncer(server);
   open(bouncer.url("test_1"));
   take(key_of(1), 1);
-  ASSERT_TRUE(soon([&] {
-    try {
-      server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%'");
-      server.run("ALTER DATABASE test_1 RENAME TO before");
-      return true;
-    } catch (const std::exception&) {
-      return false;
-    }
-  }));
-  server.run("ALTER DATABASE test_2 RENAME TO test_1");
+  swap(server, "test_2");
   EXPECT_TRUE(refuses("another database"));
+}
+
+// The same, with a copy of the database, which says of itself what its original says.
+TEST_F(PostgresStanding, CopyThatTakesThePlaceOfItsOriginalIsRefused) {
+  PostgresServer server;
+  server.fresh_database();
+  server.run("CREATE DATABASE copy TEMPLATE test_1");
+  const PgBouncer bouncer(server);
+  open(bouncer.url("test_1"));
+  take(key_of(1), 1);
+  swap(server, "copy");
+  EXPECT_TRUE(refuses("a copy of the database"));
 }
 
 // The same, with the server that was primary before the last failover.

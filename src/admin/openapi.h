@@ -1,0 +1,10 @@
+// docs/openapi-admin.json, which describes the desk, compiled in.
+#pragma once
+
+#include <string_view>
+
+namespace semel::admin {
+
+extern const std::string_view openapi_text;
+
+}  // namespace semel::admin

@@ -1,0 +1,302 @@
+// `semel keys`: the desk from a terminal. Every command is one request, or a few, to the admin listener of a gateway.
+//
+// Exit codes: 0 done; 1 no such key, a conflict, or a broken audit log; 2 wrong usage; 3 not allowed; 4 no answer.
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <boost/system/error_code.hpp>
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/keys/admin_call.h"
+#include "cli/keys/text.h"
+#include "cli/load.h"
+#include "core/encoding.h"
+#include "store/audit_log.h"
+#include <semel/key.h>
+#include <semel/result.h>
+
+namespace semel::cli {
+namespace {
+
+namespace json = boost::json;
+
+struct KeysArguments {
+  std::string admin = "http://127.0.0.1:9080";
+  std::string token;
+  std::string config;
+  bool json = false;
+
+  std::string key;  // the text of a key, or an id
+  std::string space = "default";
+  std::string scope;
+  std::string route;
+  std::string webhook;
+  std::vector<std::string> headers;
+  std::string state = "unknown";
+  std::string older;
+  std::uint64_t fence = 0;
+  std::string as;
+  std::uint16_t status = 200;
+  std::string body;
+  std::string reason;
+};
+using Given = std::shared_ptr<KeysArguments>;
+
+int complain(std::string_view what, int code) {
+  fmt::print(stderr, "semel keys: {}\n", what);
+  return code;
+}
+
+int code_for(std::uint16_t status) {
+  if (status == 401 || status == 403) return 3;
+  if (status == 400) return 2;
+  return status == 404 || status == 409 ? 1 : 4;
+}
+
+// A request, and its answer as JSON. What is no success is printed, and `code` says how to exit.
+struct Heard {
+  int code = 0;
+  json::object body;
+};
+
+Heard ask(const KeysArguments& given, const std::string& method, const std::string& target, const std::string& body) {
+  const Result<AdminServer> server = admin_server(given.admin, given.token, given.config);
+  if (!server) return {.code = complain(server.error().detail, 2), .body = {}};
+  const Result<AdminAnswer> answer = call_admin(*server, method, target, body);
+  if (!answer) return {.code = complain(answer.error().detail, 4), .body = {}};
+  boost::system::error_code error;
+  json::value value = json::parse(answer->body, error);
+  if (error || !value.is_object()) {
+    return {.code = complain(fmt::format("status {} without JSON", answer->status), 4), .body = {}};
+  }
+  Heard heard{.code = 0, .body = std::move(value.get_object())};
+  if (answer->status == 200) return heard;
+  heard.code = code_for(answer->status);
+  if (given.json) fmt::print("{}\n", answer->body);
+  const json::value* const detail = heard.body.if_contains("detail");
+  complain(detail != nullptr && detail->is_string() ? std::string_view(detail->get_string()) : "refused", heard.code);
+  return heard;
+}
+
+std::string encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+    if (plain) out += c;
+    if (!plain) out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+bool split_header(const std::string& header, std::string& name, std::string& value) {
+  const std::size_t colon = header.find(':');
+  if (colon == std::string::npos || colon == 0) return false;
+  name = header.substr(0, colon);
+  value = header.substr(header.find_first_not_of(' ', colon + 1) == std::string::npos
+                            ? header.size()
+                            : header.find_first_not_of(' ', colon + 1));
+  return true;
+}
+
+int find(const KeysArguments& given) {
+  json::object body;
+  if (!given.webhook.empty()) {
+    body["webhook"] = given.webhook;
+    body["event"] = given.key;
+  } else {
+    body["key"] = given.key;
+    if (given.route.empty()) body["namespace"] = given.space;
+    if (given.route.empty()) body["scope"] = given.scope;
+    if (!given.route.empty()) body["route"] = given.route;
+    json::object fields;
+    for (const std::string& header : given.headers) {
+      std::string name;
+      std::string value;
+      if (!split_header(header, name, value)) return complain("--header: must be \"Name: value\"", 2);
+      fields[name] = value;
+    }
+    body["fields"] = std::move(fields);
+  }
+  const Heard heard = ask(given, "POST", "/v1/keys/find", json::serialize(body));
+  if (heard.code != 0) return heard.code;
+  if (given.json) fmt::print("{}\n", json::serialize(heard.body.at("items").as_array().at(0)));
+  if (!given.json) fmt::print("{}", key_text(heard.body.at("items").as_array().at(0).as_object()));
+  return 0;
+}
+
+int show(const KeysArguments& given) {
+  const Heard heard = ask(given, "GET", "/v1/keys/" + encoded(given.key), "");
+  if (heard.code != 0) return heard.code;
+  fmt::print("{}", given.json ? json::serialize(heard.body) + "\n" : key_text(heard.body));
+  return 0;
+}
+
+// All pieces of the list, as far as they go, in one.
+int list(const KeysArguments& given) {
+  json::array items;
+  std::string query = "?state=" + encoded(given.state);
+  if (!given.older.empty()) query += "&older=" + encoded(given.older);
+  if (given.space != "default") query += "&namespace=" + encoded(given.space);
+  json::object last;
+  for (std::string cursor;;) {
+    Heard heard = ask(given, "GET", "/v1/keys" + query + (cursor.empty() ? "" : "&cursor=" + encoded(cursor)), "");
+    if (heard.code != 0) return heard.code;
+    for (const json::value& item : heard.body.at("items").as_array()) {
+      if (!given.json) fmt::print("{}", key_line(item.as_object()));
+      items.push_back(item);
+    }
+    cursor = std::string(heard.body.at("cursor").as_string());
+    last = std::move(heard.body);
+    if (cursor.empty()) break;
+  }
+  last["items"] = std::move(items);
+  if (given.json) fmt::print("{}\n", json::serialize(last));
+  if (!given.json && last.at("items").as_array().empty()) fmt::print("none\n");
+  return 0;
+}
+
+int act(const KeysArguments& given, const std::string& page, json::object body) {
+  body["fence"] = given.fence;
+  body["reason"] = given.reason;
+  const Heard heard = ask(given, "POST", "/v1/keys/" + encoded(given.key) + "/" + page, json::serialize(body));
+  if (heard.code != 0) return heard.code;
+  if (given.json) fmt::print("{}\n", json::serialize(heard.body));
+  if (given.json) return 0;
+  const json::value* const key = heard.body.if_contains("key");
+  if (key != nullptr && key->is_object()) fmt::print("{}", key_text(key->get_object()));
+  fmt::print("logged as  entry {}\n", heard.body.at("audit").to_number<std::uint64_t>());
+  return 0;
+}
+
+int resolve(const KeysArguments& given) {
+  json::object body;
+  body["as"] = given.as;
+  if (given.as != "done") return act(given, "resolve", std::move(body));
+  std::string content = given.body;
+  if (content == "@-") {
+    content.assign(std::istreambuf_iterator<char>(std::cin), {});
+  } else if (content.starts_with('@')) {
+    Result<std::string> read = read_file(content.substr(1));
+    if (!read) return complain("--body: " + read.error().detail, 2);
+    content = *std::move(read);
+  }
+  json::array fields;
+  for (const std::string& header : given.headers) {
+    std::string name;
+    std::string value;
+    if (!split_header(header, name, value)) return complain("--field: must be \"Name: value\"", 2);
+    fields.push_back(json::object{{"name", name}, {"value", value}});
+  }
+  body["response"] =
+      json::object{{"status", given.status}, {"fields", std::move(fields)}, {"body_base64", core::to_base64(content)}};
+  return act(given, "resolve", std::move(body));
+}
+
+// Reads the log; with `verify` it checks that each hash covers its entry and the one before.
+int audit(const KeysArguments& given, bool verify) {
+  Digest before{};
+  std::uint64_t number = 0;
+  for (bool complete = false; !complete;) {
+    const Heard heard = ask(given, "GET", fmt::format("/v1/audit?after={}&limit=1000", number), "");
+    if (heard.code != 0) return heard.code;
+    for (const json::value& item : heard.body.at("items").as_array()) {
+      const json::object& entry = item.as_object();
+      const std::string text(entry.at("entry").as_string());
+      const Digest expected = store::audit_hash(before, number + 1, text);
+      const bool whole = entry.at("number").to_number<std::uint64_t>() == number + 1 &&
+                         core::to_hex(expected) == entry.at("hash").as_string();
+      if (verify && !whole) return complain(fmt::format("the chain is broken behind entry {}", number), 1);
+      if (!verify && given.json) fmt::print("{}\n", json::serialize(item));
+      if (!verify && !given.json) fmt::print("{}", audit_line(entry));
+      number = entry.at("number").to_number<std::uint64_t>();
+      before = expected;
+    }
+    complete = heard.body.at("complete").as_bool();
+  }
+  if (verify) fmt::print("{} entries, the chain is whole; its last hash is {}\n", number, core::to_hex(before));
+  return 0;
+}
+
+CLI::App* add(CLI::App& keys, const Given& given, const char* name, const char* what) {
+  CLI::App* command = keys.add_subcommand(name, what);
+  command->add_option("--admin", given->admin, "The admin listener of a gateway")->capture_default_str();
+  command->add_option("--token", given->token, "Of the role that is needed (or the environment's SEMEL_ADMIN_TOKEN)")
+      ->envname("SEMEL_ADMIN_TOKEN");
+  command->add_option("-c,--config", given->config, "Take both from this configuration");
+  command->add_flag("--json", given->json, "Print JSON");
+  return command;
+}
+
+void add_acts(CLI::App& keys, const Given& given, Command& run) {
+  CLI::App* resolved = add(keys, given, "resolve", "Settle an unknown outcome");
+  resolved->add_option("id", given->key, "The id of the key")->required();
+  resolved->add_option("--fence", given->fence, "The fence that you decided on")->required();
+  resolved->add_option("--as", given->as, "done or not-done")->required()->check(CLI::IsMember({"done", "not-done"}));
+  resolved->add_option("--status", given->status, "Of the answer to replay")->capture_default_str();
+  resolved->add_option("--body", given->body, "Of the answer: text, @FILE or @-");
+  resolved->add_option("--field", given->headers, "Of the answer: \"Name: value\"; may be given several times")
+      ->allow_extra_args(false);
+  resolved->add_option("--reason", given->reason, "Why; kept in the audit log")->required();
+  resolved->callback([given, &run] { run = [given] { return resolve(*given); }; });
+
+  CLI::App* reopened = add(keys, given, "reopen", "Let a finished key run again");
+  reopened->add_option("id", given->key, "The id of the key")->required();
+  reopened->add_option("--fence", given->fence, "The fence that you decided on")->required();
+  reopened->add_option("--reason", given->reason, "Why; kept in the audit log")->required();
+  reopened->callback([given, &run] { run = [given] { return act(*given, "reopen", {}); }; });
+
+  CLI::App* log = add(keys, given, "audit", "What operators did");
+  auto verify = std::make_shared<bool>(false);
+  log->add_flag("--verify", *verify, "Only check that the chain of hashes is whole");
+  log->callback([given, verify, &run] { run = [given, verify] { return audit(*given, *verify); }; });
+}
+
+}  // namespace
+
+void add_keys(CLI::App& app, Command& run) {
+  const Given given = std::make_shared<KeysArguments>();
+  CLI::App* keys = app.add_subcommand("keys", "Find a key, see how it stands, settle it");
+  keys->require_subcommand(1);
+  keys->footer("Exit codes: 0 done; 1 no such key, or it has moved on; 2 wrong usage; 3 not allowed; 4 no answer");
+
+  CLI::App* found = add(*keys, given, "find", "A key by what the customer sent");
+  found->add_option("key", given->key, "The text of the key, or the id of a webhook's event")->required();
+  found->add_option("--namespace", given->space, "Of the route")->capture_default_str();
+  found->add_option("--scope", given->scope, "What identifies the customer, such as the Authorization field");
+  found->add_option("--route", given->route, "A path: namespace and scope follow from its route and --header");
+  found->add_option("--header", given->headers, "\"Name: value\"; may be given several times")->allow_extra_args(false);
+  found->add_option("--webhook", given->webhook, "The path of a webhook: the key is an event's id");
+  found->callback([given, &run] { run = [given] { return find(*given); }; });
+
+  CLI::App* shown = add(*keys, given, "show", "How a key stands");
+  shown->add_option("id", given->key, "Its id, or the beginning of it, as in a line of the log")->required();
+  shown->callback([given, &run] { run = [given] { return show(*given); }; });
+
+  CLI::App* listed = add(*keys, given, "list", "Keys that need somebody, oldest first");
+  listed->add_option("--state", given->state, "unknown or running")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"unknown", "running"}));
+  listed->add_option("--older", given->older, "Claimed at least so long ago, such as 1h");
+  listed->add_option("--namespace", given->space, "Only this namespace");
+  listed->callback([given, &run] { run = [given] { return list(*given); }; });
+
+  add_acts(*keys, given, run);
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,14 @@
+// What `semel keys` prints for people.
+#pragma once
+
+#include <string>
+
+#include <boost/json/object.hpp>
+
+namespace semel::cli {
+
+std::string key_text(const boost::json::object& key);      // all that is known, a line each
+std::string key_line(const boost::json::object& key);      // one line of a list
+std::string audit_line(const boost::json::object& entry);  // one line of the audit log
+
+}  // namespace semel::cli

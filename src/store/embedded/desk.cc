@@ -1,0 +1,104 @@
+// What is read here has been written by others; nothing is locked for it.
+#include "store/embedded/desk.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/settlement.h"
+#include "core/transition.h"
+#include "store/call.h"
+#include "store/cursor.h"
+#include "store/desk.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel::store::embedded {
+namespace {
+
+constexpr std::size_t piece = 256;  // of the index, between two looks at the clock
+
+// A claim may be on its way to the disk for so long after its time was read; nobody's is older.
+constexpr Millis commit_max{60'000};
+
+}  // namespace
+
+Async<std::vector<Held>> EmbeddedDesk::find(std::string id_begins, std::size_t limit) {
+  Result<std::vector<Held>> found;
+  const auto look = [&] { found = find_now(id_begins, limit); };
+  co_await aside_.run(look);
+  co_return found;
+}
+
+Async<KeyList> EmbeddedDesk::list(KeyFilter filter, std::string cursor) {
+  Result<KeyList> found;
+  const auto look = [&] { found = list_now(filter, cursor); };
+  co_await aside_.run(look);
+  co_return found;
+}
+
+Async<void> EmbeddedDesk::settle(Digest id, core::Settlement settlement) {
+  StoreCall call{.key = {.id = id, .scope = {}, .space = {}}, .request = {}};
+  auto& request = call.request.emplace<SettleCall>();
+  request.settlement = std::move(settlement);
+  co_await committer_.submit(call);
+  co_return std::move(request.answer);
+}
+
+Result<std::vector<Held>> EmbeddedDesk::find_now(const std::string& id_begins, std::size_t limit) {
+  const Result<std::vector<Digest>> ids = ledger_.ids(id_begins, limit);
+  if (!ids) return std::unexpected(ids.error());
+  std::vector<Held> found;
+  for (const Digest& id : *ids) {
+    const Result<std::optional<Record>> read = ledger_.read(id);
+    if (!read && ids->size() == 1) return std::unexpected(read.error());
+    if (!read) continue;
+    const std::optional<Record>& record = *read;
+    if (!record || record->state == Record::State::object) continue;
+    if (std::optional<Held> held = core::step_look(&*record, ledger_.clock().now())) found.push_back(*std::move(held));
+  }
+  return found;
+}
+
+Result<KeyList> EmbeddedDesk::list_now(const KeyFilter& filter, const std::string& cursor) {
+  const std::optional<ListPlace> given = from_cursor(cursor);
+  if (!given && !cursor.empty()) return fail(Code::invalid, "cursor: it is not one that a list has returned");
+  ListPlace place = given.value_or(ledger_.unsettled().beginning());
+  const std::chrono::nanoseconds until = ledger_.clock().stopwatch() + list_time_max;
+  const Time now = ledger_.clock().now();
+  KeyList list{.items = {}, .cursor = {}, .searched_to = now};
+  for (std::size_t looked = 0;;) {
+    const Result<std::vector<ListPlace>> entries = ledger_.unsettled().find(place, piece);
+    if (!entries) return std::unexpected(entries.error());
+    if (!given && looked == 0) {
+      const Time first = entries->empty() ? now : entries->front().at - Millis{1};
+      ledger_.unsettled().begins(std::min(first, now - commit_max));
+    }
+    for (const ListPlace& entry : *entries) {
+      place = entry;
+      if (entry.at + filter.older > now) return list;  // so are all behind it
+      const Result<std::optional<Record>> read = ledger_.read(entry.id);
+      ++looked;
+      if (!read) continue;
+      const std::optional<Record>& record = *read;
+      std::optional<Held> held = core::step_look(record ? &*record : nullptr, now);
+      if (held && filter.takes(*held, now)) list.items.push_back(*std::move(held));
+      if (list.items.size() < filter.items_max) continue;
+      return KeyList{.items = std::move(list.items), .cursor = to_cursor(place), .searched_to = place.at};
+    }
+    if (entries->size() < piece) return list;
+    if (looked >= looks_max || ledger_.clock().stopwatch() >= until) {
+      return KeyList{.items = std::move(list.items), .cursor = to_cursor(place), .searched_to = place.at};
+    }
+  }
+}
+
+}  // namespace semel::store::embedded

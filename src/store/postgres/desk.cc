@@ -1,0 +1,97 @@
+// Every call goes over the one connection that is made when the first of them comes.
+#include "store/postgres/desk.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <expected>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/seal.h"
+#include "core/settlement.h"
+#include "store/audit_log.h"
+#include "store/call.h"
+#include "store/desk.h"
+#include "store/identity.h"
+#include "store/postgres/desk_statements.h"
+#include "store/postgres/driver.h"
+#include <semel/async.h>
+#include <semel/key.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel::store::postgres {
+
+// Connecting takes a while, so it is not done on the caller's thread.
+Async<void> PostgresDesk::submit(StoreCall* call) {
+  Driver* driver = nullptr;
+  Result<void> started;
+  const auto connect = [&] {
+    if (driver_ == nullptr) {
+      auto fresh = std::make_unique<Driver>(clock_, options_);
+      started = fresh->start();
+      if (started) driver_ = std::move(fresh);
+    }
+    driver = driver_.get();
+  };
+  co_await aside_.run(connect);
+  if (!started) co_return started;
+  co_await driver->submit(*call);
+  co_return Result<void>();
+}
+
+Async<std::vector<Held>> PostgresDesk::find(std::string id_begins, std::size_t limit) {
+  StoreCall call;
+  auto& request = call.request.emplace<FindCall>();
+  request.id_begins = std::move(id_begins);
+  request.limit = limit;
+  Result<void> asked = co_await submit(&call);
+  if (!asked) co_return std::unexpected(std::move(asked.error()));
+  co_return std::move(request.answer);
+}
+
+Async<KeyList> PostgresDesk::list(KeyFilter filter, std::string cursor) {
+  if (!is_cursor(cursor)) co_return fail(Code::invalid, "cursor: it is not one that a list has returned");
+  StoreCall call;
+  auto& request = call.request.emplace<ListCall>();
+  request.filter = std::move(filter);
+  request.cursor = std::move(cursor);
+  Result<void> asked = co_await submit(&call);
+  if (!asked) co_return std::unexpected(std::move(asked.error()));
+  co_return std::move(request.answer);
+}
+
+Async<void> PostgresDesk::settle(Digest id, core::Settlement settlement) {
+  StoreCall call{.key = {.id = id, .scope = {}, .space = {}}, .request = {}};
+  auto& request = call.request.emplace<SettleCall>();
+  request.settlement = std::move(settlement);
+  Result<void> asked = co_await submit(&call);
+  if (!asked) co_return asked;
+  co_return std::move(request.answer);
+}
+
+Async<AuditEntry> PostgresDesk::append(std::string text) {
+  StoreCall call;
+  auto& request = call.request.emplace<AppendCall>();
+  request.text = std::move(text);
+  const core::Salt salt = random_salt();
+  std::memcpy(&request.token, salt.data(), sizeof(request.token));
+  Result<void> asked = co_await submit(&call);
+  if (!asked) co_return std::unexpected(std::move(asked.error()));
+  co_return std::move(request.answer);
+}
+
+Async<std::vector<AuditEntry>> PostgresDesk::read(std::uint64_t after, std::size_t limit) {
+  StoreCall call;
+  auto& request = call.request.emplace<AuditCall>();
+  request.after = after;
+  request.limit = limit;
+  Result<void> asked = co_await submit(&call);
+  if (!asked) co_return std::unexpected(std::move(asked.error()));
+  co_return std::move(request.answer);
+}
+
+}  // namespace semel::store::postgres
