@@ -17,7 +17,7 @@ function(semel_library name)
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC ${part_PUBLIC} PRIVATE ${part_PRIVATE} $<BUILD_INTERFACE:semel_compile>)
   target_compile_features(${name} PUBLIC cxx_std_23)
-  target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+  target_precompile_headers(${name} PRIVATE ${SEMEL_PRECOMPILED})
   string(REPLACE "_" "-" file ${name})
   set_target_properties(${name} PROPERTIES
     EXPORT_NAME ${part_EXPORT} OUTPUT_NAME ${file} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

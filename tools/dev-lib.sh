@@ -2,10 +2,6 @@
 # What ./dev is made of. Quiet when all is well; when not, the end of the log and where to find the rest of it.
 # Exit status: 1 something failed, 2 wrong use, 3 the subject does not exist in this version.
 
-export CCACHE_SLOPPINESS=pch_defines,time_macros
-export CCACHE_BASEDIR=$PWD
-export CCACHE_NOHASHDIR=1
-
 die() {
   local status=$1
   shift
