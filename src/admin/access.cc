@@ -1,3 +1,4 @@
+// A caller is known by a token, or by the word of a proxy; then its role must suffice.
 #include "admin/access.h"
 
 #include <cstddef>
@@ -5,10 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "admin/answers.h"
 #include "admin/caller.h"
 #include "admin/page.h"
+#include "admin/proxy_login.h"
 #include "config/config.h"
 #include "core/crypto.h"
 #include "policy/request_view.h"
@@ -26,8 +29,9 @@ std::string_view field_of(const policy::RequestView& request, std::string_view n
   return lines.empty() ? std::string_view() : lines.front();
 }
 
-bool has_tokens(const config::AdminConfig& config) {
-  return !config.token.empty() || !config.viewer.empty() || !config.operates.empty() || !config.admin.empty();
+bool knows_anybody(const config::AdminConfig& config) {
+  return config.proxy || !config.token.empty() || !config.viewer.empty() || !config.operates.empty() ||
+         !config.admin.empty();
 }
 
 // All tokens are compared, so that the time tells nothing.
@@ -50,6 +54,8 @@ std::optional<Role> role_of(std::string_view given, const config::AdminConfig& c
 bool is_of_another_origin(const policy::RequestView& request) {
   const std::string_view site = field_of(request, "Sec-Fetch-Site");
   if (!site.empty() && site != "same-origin" && site != "none") return true;
+  // No script can say so. Behind a proxy the Host field may be another one than the browser's.
+  if (site == "same-origin") return false;
   std::string_view origin = field_of(request, "Origin");
   if (origin.empty()) return false;
   const std::size_t slashes = origin.find("://");
@@ -57,8 +63,15 @@ bool is_of_another_origin(const policy::RequestView& request) {
   return origin != field_of(request, "Host");
 }
 
-Response unauthorized() {
-  Response answer = error_answer(401, "send Authorization: Bearer TOKEN");
+// A browser that a proxy has let in sends its cookie with any page's request. What only a script of our own origin, or
+// a program, can send is a proof that it is none of those.
+bool is_of_same_origin(const policy::RequestView& request) {
+  return field_of(request, "X-Semel") == "1" || field_of(request, "Sec-Fetch-Site") == "same-origin" ||
+         !field_of(request, "Origin").empty();  // which has been compared
+}
+
+Response unauthorized(std::string_view detail) {
+  Response answer = error_answer(401, detail);
   answer.fields.push_back({.name = "WWW-Authenticate", .value = "Bearer realm=\"semel\""});
   return answer;
 }
@@ -74,15 +87,30 @@ std::expected<Caller, Response> admitted(Access access, const policy::RequestVie
   if (!safe && is_of_another_origin(request)) {
     return std::unexpected(error_answer(403, "a page of another origin may not send this"));
   }
-  if (!has_tokens(config)) {
+  if (!knows_anybody(config)) {
     if (access == Access::reader) return caller;
     return std::unexpected(error_answer(403, "needs a token: set token or tokens in [admin]"));
   }
-  const std::optional<Role> role = role_of(field_of(request, "Authorization"), config);
-  if (!role) return std::unexpected(unauthorized());
-  caller.role = *role;
+  const std::string_view authorization = field_of(request, "Authorization");
+  if (config.proxy && authorization.empty()) {
+    ProxyLogin login = login_by_proxy(request, *config.proxy);
+    if (!login.trouble.empty()) return std::unexpected(unauthorized(login.trouble));
+    if (!login.role)
+      return std::unexpected(error_answer(403, "needs the role viewer; no group of the user has a role"));
+    if (!safe && !is_of_same_origin(request)) {
+      return std::unexpected(error_answer(403, "say that it is no other page's: X-Semel: 1, or the same origin"));
+    }
+    caller.role = *login.role;
+    caller.name = std::move(login.user);
+    caller.known_by = "proxy";
+  } else {
+    const std::optional<Role> role = role_of(authorization, config);
+    if (!role) return std::unexpected(unauthorized("send Authorization: Bearer TOKEN"));
+    caller.role = *role;
+    caller.known_by = "token";
+  }
   if (access == Access::changer && caller.role == Role::viewer) {
-    return std::unexpected(error_answer(403, "needs the role operator; this token has the role viewer"));
+    return std::unexpected(error_answer(403, "needs the role operator; this caller has the role viewer"));
   }
   return caller;
 }

@@ -20,6 +20,7 @@
 #include "admin/desk_request.h"
 #include "admin/handlers.h"
 #include "admin/key_json.h"
+#include "admin/probed.h"
 #include "admin/sources.h"
 #include "core/encoding.h"
 #include "core/json/writer.h"
@@ -113,6 +114,12 @@ Result<Asked> resolve_in(const boost::json::object& body) {
   asked->what = "resolve as " + as;
   asked->settlement.verdict = as == "done" ? core::Settlement::Verdict::done : core::Settlement::Verdict::not_done;
   if (as == "not-done") return asked;
+  if (const std::optional<std::string> from = text_in(body, "from")) {
+    if (*from != "probe") return fail(Code::invalid, "from: must be probe");
+    if (body.contains("response")) return fail(Code::invalid, "response: it is the probe's, so none can be given");
+    asked->what += " from the probe";
+    return asked;  // the answer is asked for later
+  }
   Result<SharedResponse> response = response_in(body);
   if (!response) return std::unexpected(std::move(response.error()));
   asked->settlement.response = *std::move(response);
@@ -133,7 +140,8 @@ std::string entry_text(const ActEntry& entry, Time at) {
   json.begin_object().text("at", time_text(at)).bytes("act", entry.act).hex("id", entry.before.record.key.id);
   json.bytes("namespace", entry.before.record.key.space).number("fence", entry.before.record.fence.number);
   json.text("before", state_name(entry.before.record.state)).text("role", name_of(entry.caller.role));
-  json.bytes("who", entry.caller.name).bytes("from", entry.caller.from).bytes("reason", entry.reason);
+  json.bytes("who", entry.caller.name).text("known_by", entry.caller.known_by).bytes("from", entry.caller.from);
+  json.bytes("reason", entry.reason);
   json.text("token", std::to_string(entry.number)).end_object();
   return text;
 }
@@ -197,7 +205,7 @@ Task<Response> act(const Sources* sources, policy::RequestView request, Caller c
     co_return error_answer(503, "nothing was done, because the audit log cannot be written: " + logged.error().detail);
   }
   Result<void> settled = co_await sources->desk->settle(record.key.id, asked.settlement);
-  sources->forget(record.key);
+  co_await sources->forget(record.key);
   const bool open = !settled && settled.error().code != Code::fenced;
   std::string outcome = settled ? "applied" : open ? "not known" : "not applied: " + settled.error().detail;
   std::string second = outcome_text(logged->number, outcome, sources->now());
@@ -210,7 +218,8 @@ Task<Response> act(const Sources* sources, policy::RequestView request, Caller c
   std::string body;
   core::json::JsonWriter json(body);
   json.begin_object().number("audit", logged->number);
-  // A gateway may remember the answer of a finished key for so long; of an unknown one it remembers nothing.
+  // Another gateway that was not told may remember the answer of a finished key for so long. Of an unknown one nobody
+  // remembers anything.
   json.number("in_effect_within_ms", reopens ? sources->forgotten_within.count() : 0);
   if (after) write_key(json.name("key"), *after);
   json.end_object();
@@ -224,6 +233,12 @@ Task<Response> resolve_key(const Sources* sources, policy::RequestView request, 
   if (!body) co_return error_answer(400, "the body must be a JSON object");
   Result<Asked> asked = resolve_in(*body);
   if (!asked) co_return error_answer(400, asked.error().detail);
+  const bool probes = asked->settlement.verdict == core::Settlement::Verdict::done && !asked->settlement.response;
+  if (probes) {
+    std::expected<SharedResponse, Response> said = co_await answer_of_probe(sources, request, &*body);
+    if (!said) co_return said.error();
+    asked->settlement.response = *std::move(said);
+  }
   co_return co_await act(sources, request, std::move(caller), *std::move(asked));
 }
 

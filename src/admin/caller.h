@@ -20,8 +20,9 @@ inline std::string_view name_of(Role role) {
 
 struct Caller {
   Role role = Role::viewer;
-  std::string name;  // what the caller says; for the audit log, not a proof
-  std::string from;  // the address
+  std::string name;                       // for the audit log: what a proxy vouches for, or what the caller says
+  std::string_view known_by = "nothing";  // "token", "proxy"
+  std::string from;                       // the address
 };
 
 }  // namespace semel::admin

@@ -4,6 +4,7 @@
 //   {"route": "/v1/payments", "fields": {"Authorization": "…"}, "key": "…"}    namespace and scope follow from the
 //   route
 //   {"webhook": "/webhooks/stripe", "event": "evt_1"}             an event of a webhook
+//   {"webhook": "/webhooks/stripe", "object": "sub_1"}            the event of the object that had its turn last
 //   {"id": "a1b2c3"}                                              as a log line or a list shows it
 #include <cstddef>
 #include <expected>
@@ -14,10 +15,10 @@
 #include <vector>
 
 #include <boost/json/object.hpp>
-#include <boost/json/value.hpp>
 
 #include "admin/answers.h"
 #include "admin/caller.h"
+#include "admin/described.h"
 #include "admin/desk_request.h"
 #include "admin/handlers.h"
 #include "admin/key_json.h"
@@ -25,12 +26,10 @@
 #include "config/config.h"
 #include "config/match.h"
 #include "core/encoding.h"
-#include "core/field_view.h"
 #include "core/json/writer.h"
-#include "policy/expression.h"
 #include "policy/request_view.h"
-#include "policy/route.h"
 #include "store/desk.h"
+#include "webhook/event.h"
 #include "webhook/webhook.h"
 #include <semel/async.h>
 #include <semel/key.h>
@@ -43,51 +42,32 @@ namespace {
 
 constexpr std::size_t found_max = 10;
 
-// The scope of a request to the route, from the fields that the customer sent.
-Result<std::string> scope_of(const policy::Route& route, const boost::json::object& asked, const std::string& target) {
-  policy::RequestView view;
-  view.method = "POST";
-  policy::set_target(view, target);
-  std::vector<FieldView> fields;
-  if (const boost::json::value* const given = asked.if_contains("fields"); given != nullptr && given->is_object()) {
-    for (const auto& field : given->get_object()) {
-      if (!field.value().is_string()) return fail(Code::invalid, "fields: each must be a string");
-      fields.push_back({.name = field.key(), .value = field.value().get_string()});
-    }
+// An event of a webhook by its own id, or by the object that it is about.
+Result<Key> key_of_event(const config::Config& config, const boost::json::object& asked, const std::string& path) {
+  const config::Match matched = config::match(config, "POST", path);
+  const auto* call = std::get_if<config::WebhookCall>(&matched);
+  if (call == nullptr) return fail(Code::invalid, "webhook: no webhook has this path");
+  const webhook::Webhook& webhook = *call->webhook;
+  if (const std::optional<std::string> event = text_in(asked, "event")) return make_key(webhook.space, path, *event);
+  const std::optional<std::string> object = text_in(asked, "object");
+  if (!object) return fail(Code::invalid, "event: the id of the event is needed, or its object");
+  std::optional<Key> key = webhook::object_key(webhook.rules.event, webhook.space, path, *object);
+  if (!webhook.ordered || !key) {
+    return fail(Code::invalid, "object: only a webhook with ordered = true remembers the objects of its events");
   }
-  view.fields = fields;
-  auto scope = policy::evaluate(route.scope, view);
-  if (!scope) return fail(Code::invalid, "fields: the scope of the route needs more; " + scope.error().detail);
-  return *std::move(scope);
-}
-
-Result<Key> key_at_route(const config::Config& config, const boost::json::object& asked, const std::string& target) {
-  const std::string method = text_in(asked, "method").value_or("POST");
-  policy::RequestView view;
-  policy::set_target(view, target);
-  const config::Match matched = config::match(config, method, view.path);
-  const auto* guarded = std::get_if<config::Guarded>(&matched);
-  if (guarded == nullptr) return fail(Code::invalid, "route: no route guards " + method + " " + target);
-  const std::optional<std::string> text = text_in(asked, "key");
-  if (!text) return fail(Code::invalid, "key: the text that the customer sent is needed");
-  const Result<std::string> scope = scope_of(*guarded->route, asked, target);
-  if (!scope) return std::unexpected(scope.error());
-  return make_key(guarded->route->space, *scope, *text);
+  return *std::move(key);
 }
 
 // The key that is asked for, by its parts.
 Result<Key> key_in(const config::Config& config, const boost::json::object& asked) {
-  if (const auto route = text_in(asked, "route")) return key_at_route(config, asked, *route);
-  if (const auto path = text_in(asked, "webhook")) {
-    const config::Match matched = config::match(config, "POST", *path);
-    const auto* call = std::get_if<config::WebhookCall>(&matched);
-    if (call == nullptr) return fail(Code::invalid, "webhook: no webhook has this path");
-    const std::optional<std::string> event = text_in(asked, "event");
-    if (!event) return fail(Code::invalid, "event: the id of the event is needed");
-    return make_key(call->webhook->space, *path, *event);
+  if (asked.contains("route")) {
+    Result<Described> described = describe(config, asked);
+    if (!described) return std::unexpected(std::move(described.error()));
+    return std::move(described->key);
   }
+  if (const auto path = text_in(asked, "webhook")) return key_of_event(config, asked, *path);
   const std::optional<std::string> text = text_in(asked, "key");
-  if (!text) return fail(Code::invalid, "key: one of key, event and id is needed");
+  if (!text) return fail(Code::invalid, "key: one of key, event, object and id is needed");
   return make_key(text_in(asked, "namespace").value_or("default"), text_in(asked, "scope").value_or(""), *text);
 }
 

@@ -1,16 +1,23 @@
 // /healthz says that the process answers. /readyz says that a request would get through: a key can be written to the
-// store and every upstream can be reached. /metrics is for Prometheus.
+// store and every upstream can be reached; or only the first, if the configuration says so. /metrics is for Prometheus.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
+
+#include <boost/asio/this_coro.hpp>
 
 #include "admin/answers.h"
 #include "admin/caller.h"
+#include "admin/doubt_count.h"
 #include "admin/handlers.h"
 #include "admin/sources.h"
+#include "config/config.h"
 #include "core/encoding.h"
 #include "core/json/writer.h"
 #include "core/seal.h"
+#include "gateway/plan.h"
 #include "policy/request_view.h"
 #include "store/identity.h"
 #include <semel/async.h>
@@ -55,21 +62,35 @@ Task<Response> readiness(const Sources* sources, policy::RequestView /*request*/
     json.begin_object().boolean("ready", false).boolean("draining", true).end_object();
     co_return json_answer(503, std::move(body));
   }
+  const bool store_only = sources->config()->admin.ready_needs == config::ReadyNeeds::store;
   const std::string store = co_await store_trouble(&sources->store);
-  const std::string upstreams = co_await sources->upstream_trouble();
-  const bool ready = store.empty() && upstreams.empty();
-  json.begin_object()
-      .boolean("ready", ready)
-      .bytes("store", store.empty() ? "writable" : store)
-      .bytes("upstreams", upstreams.empty() ? "reachable" : upstreams)
-      .end_object();
+  std::vector<gateway::UpstreamState> upstreams;
+  if (!store_only)
+    upstreams = co_await sources->upstreams();  // one that does not answer would hold up the store's word
+  const bool reached = std::ranges::all_of(upstreams, [](const auto& each) { return each.trouble.empty(); });
+  const bool ready = store.empty() && reached;
+  json.begin_object().boolean("ready", ready).text("needs", store_only ? "store" : "all");
+  json.bytes("store", store.empty() ? "writable" : store);
+  if (!store_only) {
+    json.name("upstreams").begin_object();
+    for (const gateway::UpstreamState& each : upstreams) {
+      json.escaped_name(each.name).bytes(each.trouble.empty() ? "reachable" : each.trouble);
+    }
+    json.end_object();
+  }
+  json.end_object();
   co_return json_answer(ready ? 200 : 503, std::move(body));
 }
 
 Task<Response> metrics(const Sources* sources, policy::RequestView /*request*/, Caller /*caller*/) {
+  std::string text = sources->metrics();
+  if (sources->doubts != nullptr) {
+    const Executor executor = co_await boost::asio::this_coro::executor;
+    text += sources->doubts->text(sources->now(), executor);
+  }
   co_return Response{.status = 200,
                      .fields = {{.name = "Content-Type", .value = "text/plain; version=0.0.4; charset=utf-8"}},
-                     .body = sources->metrics()};
+                     .body = std::move(text)};
 }
 
 }  // namespace semel::admin

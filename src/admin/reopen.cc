@@ -70,15 +70,15 @@ Task<Response> reopen(const Sources* sources, policy::RequestView request, Calle
   if (sources->reopening == nullptr) co_return error_answer(501, "this store cannot do that");
   const Result<bool> reopened = co_await sources->reopening->reopen(*key);
   if (!reopened) {
-    sources->forget(*key);  // it may have been done
+    co_await sources->forget(*key);  // it may have been done
     co_return error_answer(503, "the store did not answer in time; ask again: 404 then means that the event is free");
   }
   if (!*reopened) co_return error_answer(404, "there is no such event, or it has not ended");
-  sources->forget(*key);
+  co_await sources->forget(*key);
   std::string body;
   core::json::JsonWriter out(body);
   out.begin_object().boolean("reopened", true);
-  // Until then a gateway may still answer with what it remembers.
+  // Until then another gateway may still answer with what it remembers, if it was not told.
   out.number("in_effect_within_ms", static_cast<std::uint64_t>(sources->forgotten_within.count())).end_object();
   co_return json_answer(200, std::move(body));
 }

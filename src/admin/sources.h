@@ -6,30 +6,38 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "admin/doubt_count.h"
 #include "config/config.h"
+#include "gateway/ask_probe.h"
+#include "gateway/plan.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
+#include <semel/once.h>
 #include <semel/reopening.h>
+#include <semel/result.h>
 #include <semel/store.h>
 
 namespace semel::admin {
 
 struct Sources {
   Store& store;
-  Reopening* reopening = nullptr;                                 // null if the store cannot
-  std::function<std::shared_ptr<const config::Config>()> config;  // the one in force
-  std::function<std::string()> metrics;                           // the text of /metrics
-  std::function<Task<std::string>()> upstream_trouble;            // why an upstream cannot be reached; empty if all can
-  std::function<bool()> draining;                                 // whether the gateway is on its way out
-  std::function<void(const Key&)> forget;                         // an operator has changed this key
-  Millis forgotten_within{0};                                     // by every gateway on this store
-  store::Desk* desk = nullptr;                                    // null if the store has none
-  store::AuditLog* audit = nullptr;                               // the same; without it nothing is settled
-  std::function<Time()> now = {};                                 // for the audit log
+  Reopening* reopening = nullptr;                                        // null if the store cannot
+  std::function<std::shared_ptr<const config::Config>()> config;         // the one in force
+  std::function<std::string()> metrics;                                  // the text of /metrics
+  std::function<Task<std::vector<gateway::UpstreamState>>()> upstreams;  // each is asked
+  std::function<bool()> draining;                                        // whether the gateway is on its way out
+  std::function<Task<void>(Key)> forget;  // an operator has changed this key; done when no thread here remembers it
+  Millis forgotten_within{0};             // by every other gateway on this store, at the latest
+  store::Desk* desk = nullptr;            // null if the store has none
+  store::AuditLog* audit = nullptr;       // the same; without it nothing is settled
+  std::function<Time()> now = {};         // for the audit log
+  std::function<Task<Result<Outcome>>(gateway::ProbeQuestion)> probe = {};  // what an upstream says of a request now
+  std::shared_ptr<DoubtCount> doubts = nullptr;  // for /metrics; null if the store cannot be looked into
 };
 
 }  // namespace semel::admin

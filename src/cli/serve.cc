@@ -1,6 +1,7 @@
 // `semel serve`: configuration, store and signals around a gateway.
 #include "cli/serve.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -8,13 +9,16 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "admin/admin.h"
+#include "admin/doubt_count.h"
 #include "admin/sources.h"
 #include "api/access.h"
 #include "api/api.h"
@@ -25,16 +29,21 @@
 #include "cli/signals.h"
 #include "cli/stores.h"
 #include "config/config.h"
+#include "config/restart.h"
+#include "gateway/ask_probe.h"
 #include "gateway/gateway.h"
 #include "gateway/plan.h"
 #include "gateway/replay_cache.h"
 #include "gateway/worker.h"
 #include "reading/address.h"
+#include "reading/units.h"
 #include "store/audit_log.h"
 #include "store/capable_store.h"
 #include "store/desk.h"
 #include "store/lookup.h"
 #include "telemetry/metrics.h"
+#include "telemetry/process_metrics.h"
+#include "telemetry/reloads.h"
 #include "telemetry/request_log.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -47,8 +56,22 @@ namespace {
 
 constexpr std::size_t files_of_our_own = 128;  // for the store, the admin listener and connections that are ending
 
+// Who balances the load is told first, by /readyz, and has this long to send nothing more. A second signal to stop ends
+// the wait.
+void give_notice(const Clock& clock, Millis notice, std::atomic<bool>& leaving) {
+  leaving = true;
+  if (notice.count() == 0) return;
+  fmt::print(stderr, "semel: stopping: /readyz says 503 for {} from now on, then no connections are accepted\n",
+             reading::duration_text(notice));
+  const std::chrono::nanoseconds until = clock.stopwatch() + notice;
+  for (auto now = clock.stopwatch(); now < until; now = clock.stopwatch()) {
+    if (next_signal(std::chrono::ceil<std::chrono::milliseconds>(until - now)) == Signal::stop) return;
+  }
+}
+
 // Until every thread has ended; a second signal to stop ends them at once.
 void drain(gateway::Gateway& gateway) {
+  fmt::print(stderr, "semel: draining: no new connections, requests under way are finished\n");
   gateway.drain();
   while (!gateway.ended()) {
     if (next_signal(std::chrono::milliseconds(50)) == Signal::stop) gateway.stop();
@@ -111,21 +134,42 @@ struct Operated {
   Reopening* reopening;
   store::Desk* desk;
   store::AuditLog* audit;
+  bool shared;  // by several processes
 };
-Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& operated, Clock& clock,
-                                 const config::AdminConfig& config) {
+
+// What is known of the process and not of its gateway.
+struct Standing {
+  explicit Standing(std::int64_t now) : reloads(now) {}
+
+  telemetry::Reloads reloads;
+  std::atomic<bool> leaving{false};
+};
+
+std::string metrics_text(gateway::Gateway& gateway, const Standing& standing) {
+  std::string text = gateway.metrics().render();
+  gateway.certificates().render(text);
+  standing.reloads.render(text);
+  telemetry::render_process(text);
+  return text;
+}
+
+Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& operated, const Standing& standing,
+                                 Clock& clock, const config::AdminConfig& config) {
   if (!config.listen) return 0;
-  admin::Sources sources{.store = operated.store,
-                         .reopening = operated.reopening,
-                         .config = [&gateway] { return gateway.plan()->config; },
-                         .metrics = [&gateway] { return gateway.metrics().render(); },
-                         .upstream_trouble = [&gateway] { return gateway::upstream_trouble(gateway.plan()); },
-                         .draining = [&gateway] { return gateway.draining(); },
-                         .forget = [&gateway](const Key& key) { gateway.forget(key); },
-                         .forgotten_within = gateway::ReplayCache::trusted_for,
-                         .desk = operated.desk,
-                         .audit = operated.audit,
-                         .now = [&clock] { return clock.wall(); }};
+  admin::Sources sources{
+      .store = operated.store,
+      .reopening = operated.reopening,
+      .config = [&gateway] { return gateway.plan()->config; },
+      .metrics = [&gateway, &standing] { return metrics_text(gateway, standing); },
+      .upstreams = [&gateway] { return gateway::upstream_states(gateway.plan()); },
+      .draining = [&gateway, &standing] { return standing.leaving || gateway.draining(); },
+      .forget = [&gateway](Key key) { return gateway.forget(std::move(key)); },
+      .forgotten_within = operated.shared ? gateway::ReplayCache::trusted_for : Millis{0},
+      .desk = operated.desk,
+      .audit = operated.audit,
+      .now = [&clock] { return clock.wall(); },
+      .probe = [&gateway](gateway::ProbeQuestion asked) { return ask_probe(gateway.plan(), std::move(asked)); },
+      .doubts = operated.desk == nullptr ? nullptr : std::make_shared<admin::DoubtCount>(*operated.desk)};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));
@@ -144,6 +188,31 @@ Result<std::uint16_t> open_api(gateway::Gateway& gateway, Store& store, store::L
                                                     .log = neighbours.log,
                                                     .config = neighbours.config});
   });
+}
+
+bool is_shared(config::StoreKind kind) {
+  return kind != config::StoreKind::embedded && kind != config::StoreKind::memory;
+}
+
+std::int64_t unix_seconds(const Clock& clock) {
+  return std::chrono::floor<std::chrono::seconds>(clock.wall()).time_since_epoch().count();
+}
+
+// Says what came of it, and which options of `next` this process cannot take over. `started` is what it was started
+// with.
+bool reload(gateway::Gateway& gateway, const config::Config& started,
+            const std::shared_ptr<const config::Config>& next) {
+  if (next == nullptr || !unsupported(*next).empty()) {
+    fmt::print(stderr, "semel: not reloaded: the previous configuration stays in force\n");
+    return false;
+  }
+  const Result<void> reloaded = gateway.reload(next);
+  fmt::print(stderr, "semel: {}\n", reloaded ? "reloaded" : "not reloaded: " + reloaded.error().detail);
+  const std::vector<std::string> waiting = config::changed_for_restart(started, *next);
+  if (reloaded && !waiting.empty()) {
+    fmt::print(stderr, "semel: these options have changed and need a restart: {}\n", fmt::join(waiting, ", "));
+  }
+  return reloaded.has_value();
 }
 
 }  // namespace
@@ -169,13 +238,17 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   }
   for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   telemetry::LogSink log(STDOUT_FILENO);
-  const Operated operated{
-      .store = *store->store, .reopening = store->reopening, .desk = store->desk, .audit = store->audit};
+  const Operated operated{.store = *store->store,
+                          .reopening = store->reopening,
+                          .desk = store->desk,
+                          .audit = store->audit,
+                          .shared = is_shared(config->store.kind)};
+  Standing standing(unix_seconds(*clock));
   store::Lookup* const lookup = store->lookup;
   api::Rates rates;  // outlives the gateway, which owns what uses it
   auto gateway = gateway::Gateway::open(config, *std::move(store), *clock, log, random_seed(), store_metrics);
   const Result<std::uint16_t> admin_port =
-      gateway ? open_admin(**gateway, operated, *clock, config->admin) : std::unexpected(gateway.error());
+      gateway ? open_admin(**gateway, operated, standing, *clock, config->admin) : std::unexpected(gateway.error());
   const Result<std::uint16_t> api_port = admin_port ? open_api(**gateway, operated.store, lookup, rates, config->api)
                                                     : std::unexpected(admin_port.error());
   if (!api_port) {
@@ -184,18 +257,18 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   }
   (*gateway)->start();
   hooks.started({.gateway = (*gateway)->port(), .admin = *admin_port, .api = *api_port});
+  Millis notice = config->limits.drain_notice;
   for (;;) {
     const Signal signal = next_signal(std::chrono::hours(1));
     if (signal == Signal::stop) break;
     if (signal != Signal::reload || !hooks.new_config) continue;
     const std::shared_ptr<const config::Config> next = hooks.new_config();
-    if (next == nullptr || !unsupported(*next).empty()) {
-      fmt::print(stderr, "semel: not reloaded: the previous configuration stays in force\n");
-      continue;
-    }
-    const Result<void> reloaded = (*gateway)->reload(next);
-    fmt::print(stderr, "semel: {}\n", reloaded ? "reloaded" : "not reloaded: " + reloaded.error().detail);
+    const bool taken = reload(**gateway, *wanted, next);
+    if (taken) notice = next->limits.drain_notice;
+    if (taken) standing.reloads.succeeded(unix_seconds(*clock));
+    if (!taken) standing.reloads.failed();
   }
+  give_notice(*clock, notice, standing.leaving);
   drain(**gateway);
   if (hooks.ended) hooks.ended(**gateway);
   return 0;

@@ -16,6 +16,7 @@
 #include "policy/reply.h"
 #include "policy/route.h"
 #include "reading/address.h"
+#include "reading/address_range.h"
 #include "reading/secret.h"
 #include "reading/units.h"
 #include "webhook/webhook.h"
@@ -46,6 +47,21 @@ struct ServerConfig {
   std::vector<std::string> methods;  // that pass beside those of HTTP
   std::string user;                  // the user to become when started as root
   std::optional<TlsFiles> tls;
+  bool policy_document = false;  // whether /.well-known/idempotency is answered
+};
+
+// What /readyz needs to say 200.
+enum class ReadyNeeds : std::uint8_t { all, store };
+
+// A proxy that knows who its users are. Its fields are believed from these addresses, together with the secret.
+struct AdminProxy {
+  std::vector<reading::AddressRange> trusted;
+  reading::Secret secret;
+  std::string user = "X-Forwarded-User";
+  std::string groups = "X-Forwarded-Groups";
+  std::vector<std::string> viewer;  // the groups that have the role
+  std::vector<std::string> operates;
+  std::vector<std::string> admin;
 };
 
 struct AdminConfig {
@@ -55,6 +71,8 @@ struct AdminConfig {
   reading::Secret viewer;                                    // tokens by role; empty if there is none
   reading::Secret operates;
   reading::Secret admin;
+  std::optional<AdminProxy> proxy;  // null if there is none
+  ReadyNeeds ready_needs = ReadyNeeds::all;
 };
 
 // What the holder of a token may do.
@@ -117,6 +135,7 @@ struct LimitsConfig {
   std::uint64_t body_rate_min = 256;  // per second; 0: no limit
   Millis idle_timeout{60'000};
   Millis store_timeout{5'000};
+  Millis drain_notice{0};
   Millis drain_timeout{30'000};
   Millis tunnel_timeout{3'600'000};
 };

@@ -23,6 +23,8 @@ inline constexpr std::array on_unknown_choices{reading::Choice<Policy::OnUnknown
 
 void read_server(reading::Reading& reading, const reading::Node* node, ServerConfig& server);
 void read_admin(reading::Reading& reading, const reading::Node* node, AdminConfig& admin);
+// The table `proxy` in [admin].
+void read_admin_proxy(reading::TableReader& admin, std::optional<AdminProxy>& into);
 void read_api(reading::Reading& reading, const reading::Node* node, ApiConfig& api);
 void read_log(reading::Reading& reading, const reading::Node* node, LogConfig& log);
 void read_reply(reading::Reading& reading, const reading::Node* node, policy::ReplyConfig& reply);

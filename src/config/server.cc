@@ -36,6 +36,9 @@ constexpr std::array level_choices{
     reading::Choice<LogLevel>{"error", LogLevel::error}, reading::Choice<LogLevel>{"warning", LogLevel::warning},
     reading::Choice<LogLevel>{"info", LogLevel::info}, reading::Choice<LogLevel>{"debug", LogLevel::debug}};
 
+constexpr std::array ready_choices{reading::Choice<ReadyNeeds>{"all", ReadyNeeds::all},
+                                   reading::Choice<ReadyNeeds>{"store", ReadyNeeds::store}};
+
 constexpr std::array client_cert_choices{reading::Choice<ClientCert>{"required", ClientCert::required},
                                          reading::Choice<ClientCert>{"optional", ClientCert::optional}};
 
@@ -117,6 +120,7 @@ void read_server(reading::Reading& reading, const reading::Node* node, ServerCon
   reading::read_choice(table, "overrides", server.overrides, overrides_choices);
   reading::read_list(table, "methods", server.methods, check_method);
   reading::read_text(table, "user", server.user);
+  reading::read_flag(table, "policy_document", server.policy_document);
   read_tls(table, "server.tls", server.tls);
   table.finish();
 }
@@ -141,7 +145,10 @@ void read_admin(reading::Reading& reading, const reading::Node* node, AdminConfi
   }
   const bool tokens = !admin.viewer.empty() || !admin.operates.empty() || !admin.admin.empty();
   table.record("tokens", "{}", tokens ? "{...}" : "{}");
-  const bool open = admin.listen && !reading::is_loopback(*admin.listen) && admin.token.empty() && !tokens;
+  read_admin_proxy(table, admin.proxy);
+  reading::read_choice(table, "ready_needs", admin.ready_needs, ready_choices);
+  const bool known = !admin.token.empty() || tokens || admin.proxy;
+  const bool open = admin.listen && !reading::is_loopback(*admin.listen) && !known;
   if (open && table.good("listen") && table.good("token") && table.good("tokens")) {
     table.reject("listen", table.at("listen"),
                  "admin.listen can be reached from outside, so admin.token is needed: anyone who connects could let "

@@ -180,6 +180,7 @@ void read_limits(reading::Reading& reading, const reading::Node* node, LimitsCon
   reading::read_bytes(table, "body_rate_min", limits.body_rate_min, {.min = 0, .max = 16U << 20U});
   reading::read_duration(table, "idle_timeout", limits.idle_timeout, any_wait);
   reading::read_duration(table, "store_timeout", limits.store_timeout, any_wait);
+  reading::read_duration(table, "drain_notice", limits.drain_notice, {.min = Millis{0}, .max = reading::one_day});
   reading::read_duration(table, "drain_timeout", limits.drain_timeout, any_wait);
   reading::read_duration(table, "tunnel_timeout", limits.tunnel_timeout, any_wait);
   const bool headers = table.good("header_line_bytes") && table.good("header_bytes");

@@ -13,6 +13,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "config/config.h"
 #include "core/check.h"
@@ -72,6 +73,12 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
     gateway->workers_.push_back(std::make_unique<Worker>(shared, config, *tls));
   }
   core::check(!gateway->workers_.empty(), "a gateway has a thread");
+  gateway->certificates_.set(expiries_of(*tls, *config));
+  if (gateway->store_.changes != nullptr) {
+    gateway->store_.changes->watch([&workers = gateway->workers_](const Digest* id) {
+      for (const auto& worker : workers) worker->forget(id);
+    });
+  }
   if (config->routes.empty() && config->webhooks.empty()) return gateway;  // nothing would be there for clients
   const auto listen = [&](Worker& worker, const reading::Endpoint& at, http::Sharing sharing) {
     return worker.listen(at, sharing, *tls);
@@ -138,12 +145,19 @@ Result<void> Gateway::reload(const std::shared_ptr<const config::Config>& config
                 "there was no [[route]] and no [[webhook]] at the start, so nothing listens for their "
                 "clients; start again");
   }
+  certificates_.set(expiries_of(*tls, *config));
   for (const auto& worker : workers_) worker->reload(config, *tls);
   return {};
 }
 
-void Gateway::forget(const Key& key) {
-  for (const auto& worker : workers_) worker->forget(key);
+Task<void> Gateway::forget(Key key) {
+  // What the store names otherwise cannot be told by its name here, so everything is forgotten; acts are rare.
+  const bool renamed = store_.desk != nullptr && store_.desk->named(key) != key;
+  for (const auto& worker : workers_) {
+    const Digest* const which = renamed ? nullptr : &key.id;
+    co_await boost::asio::co_spawn(worker->executor(), worker->forgotten(which),
+                                   boost::asio::use_awaitable_t<Executor>());
+  }
 }
 
 void Gateway::drain() {

@@ -16,6 +16,7 @@
 #include "http/listener.h"
 #include "http/session.h"
 #include "store/capable_store.h"
+#include "telemetry/certificates.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
 #include "telemetry/sightings.h"
@@ -42,6 +43,7 @@ class Gateway {
   // 0 if there is no route and no webhook: then only neighbours listen.
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] telemetry::Metrics& metrics() { return metrics_; }
+  [[nodiscard]] const telemetry::Certificates& certificates() const { return certificates_; }
   [[nodiscard]] bool draining() const { return gate_.draining; }
   // The plan of the first worker. Once started, to be asked on its thread only.
   [[nodiscard]] std::shared_ptr<const Plan> plan() const { return workers_.front()->plan(); }
@@ -59,9 +61,10 @@ class Gateway {
   // they were at the start; certificates are read again. Code::invalid: one of their files cannot be used, and nothing
   // has changed.
   Result<void> reload(const std::shared_ptr<const config::Config>& config);
-  // An operator has changed the key: what the threads remember of it is dropped. What one of them has read from the
-  // store just before is remembered for ReplayCache::trusted_for, and so it is on other gateways.
-  void forget(const Key& key);
+  // An operator has changed the key, which is named as the layers above or as the store name it. When this returns, no
+  // thread remembers it. Other gateways on the store forget it when they hear of it (store/remote_changes.h), and after
+  // ReplayCache::trusted_for in any case.
+  Task<void> forget(Key key);
   // No new connections; requests under way are finished.
   void drain();
   // At once. Keys that are running then stay so until their lease lapses.
@@ -87,6 +90,7 @@ class Gateway {
   Task<void> sweep();
 
   telemetry::Metrics metrics_;
+  telemetry::Certificates certificates_;
   telemetry::Sightings sightings_;
   http::Gate gate_;
   Quotas quotas_;

@@ -12,6 +12,7 @@
 
 #include "config/config.h"
 #include "config/match.h"
+#include "config/policy_document.h"
 #include "gateway/body.h"
 #include "gateway/incoming.h"
 #include "gateway/job.h"
@@ -85,6 +86,19 @@ Way way_of(const Incoming& incoming, const policy::Route& route, const policy::R
              .identity = std::move(*identity)};
 }
 
+bool asks_for_policy(const policy::RequestView& request) {
+  return request.path == config::policy_document_path && (request.method == "GET" || request.method == "HEAD");
+}
+
+Told told_policy(const config::Config& config) {
+  Told told{.ending = Ending::passed};
+  Response response{.status = 200, .fields = {}, .body = config::policy_document(config)};
+  response.fields.push_back({.name = "Content-Type", .value = "application/json"});
+  response.fields.push_back({.name = "Cache-Control", .value = "max-age=300"});
+  told.reply = OwnReply{.response = std::move(response)};
+  return told;
+}
+
 }  // namespace
 
 std::optional<Told> answer_here(const Incoming& incoming) {
@@ -97,6 +111,7 @@ std::optional<Told> answer_here(const Incoming& incoming) {
                         "The request has been through this gateway before: an upstream points back at it.");
   }
   if (const auto dropped = policy::dropped_by_request(incoming.request.fields)) return told_dropping(*dropped);
+  if (server.policy_document && asks_for_policy(incoming.request)) return told_policy(incoming.config());
   switch (policy::reach_of(incoming.request)) {
     case policy::Reach::onward:
       return std::nullopt;

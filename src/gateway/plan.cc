@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "config/config.h"
 #include "core/check.h"
@@ -44,14 +45,17 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<const config::Config> conf
   return plan;
 }
 
-Task<std::string> upstream_trouble(std::shared_ptr<const Plan> plan) {
+Task<std::vector<UpstreamState>> upstream_states(std::shared_ptr<const Plan> plan) {
+  std::vector<UpstreamState> states;
   for (std::size_t i = 0; i < plan->upstreams.size(); ++i) {
+    UpstreamState& state = states.emplace_back();
+    state.name = plan->config->upstreams[i].name;
     const auto link = co_await plan->upstreams[i]->link(http::Upstream::Use::fresh);
     if (link) continue;
     const std::string& why = plan->upstreams[i]->trouble();
-    co_return plan->config->upstreams[i].name + " cannot be reached" + (why.empty() ? "" : ": " + why);
+    state.trouble = "cannot be reached" + (why.empty() ? "" : ": " + why);
   }
-  co_return std::string();
+  co_return states;
 }
 
 }  // namespace semel::gateway

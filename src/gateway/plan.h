@@ -64,7 +64,13 @@ struct PlanParts {
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const config::Config> config, const PlanParts& parts,
                                       const Executor& executor, const TlsSet& tls);
 
-// Which upstream cannot be reached, and why; empty if all can be. Opens a connection to each.
-Task<std::string> upstream_trouble(std::shared_ptr<const Plan> plan);
+// An upstream, and why it cannot be reached; empty if it can be.
+struct UpstreamState {
+  std::string name;
+  std::string trouble;
+};
+
+// Opens a connection to each, one after the other.
+Task<std::vector<UpstreamState>> upstream_states(std::shared_ptr<const Plan> plan);
 
 }  // namespace semel::gateway

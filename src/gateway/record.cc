@@ -1,6 +1,7 @@
 #include "gateway/record.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -35,6 +36,9 @@ void record(const Incoming& incoming, telemetry::RouteMetrics& route, const Told
   telemetry::count(route.by_ending, told.ending);
   if (told.problem) telemetry::count(route.by_problem, *told.problem);
   if (told.bad_outcome_field) route.bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);
+  if (told.upstream_time.count() > 0) {
+    route.upstream_seconds.add(std::chrono::duration<double>(told.upstream_time).count());
+  }
   const std::uint16_t status = incoming.client.status_sent();
   const config::LogLevel level = level_of(told, status);
   if (!incoming.config().log.takes(level)) return;

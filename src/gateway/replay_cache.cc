@@ -1,6 +1,7 @@
 #include "gateway/replay_cache.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <iterator>
 
@@ -36,8 +37,10 @@ const ReplayCache::Entry* ReplayCache::find(const Key& key) {
   return &*entry;
 }
 
-void ReplayCache::put(const Key& key, const Fingerprint& fingerprint, const Replayed& answer) {
-  forget(key);
+void ReplayCache::put(const Key& key, const Fingerprint& fingerprint, const Replayed& answer,
+                      std::chrono::nanoseconds asked) {
+  remove(key);
+  if (forgot_at_ && asked <= *forgot_at_) return;
   const Time now = clock_.now();
   const std::size_t size = cost(*answer.response);
   if (size > bytes_max_ / 4 || answer.holds_until <= now) return;
@@ -57,6 +60,18 @@ void ReplayCache::put(const Key& key, const Fingerprint& fingerprint, const Repl
 }
 
 void ReplayCache::forget(const Key& key) {
+  forgot_at_ = clock_.stopwatch();
+  remove(key);
+}
+
+void ReplayCache::forget_all() {
+  forgot_at_ = clock_.stopwatch();
+  entries_.clear();
+  by_key_.clear();
+  bytes_ = 0;
+}
+
+void ReplayCache::remove(const Key& key) {
   if (const auto found = by_key_.find(key); found != by_key_.end()) drop(found->second);
 }
 

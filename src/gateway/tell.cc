@@ -67,7 +67,7 @@ Told told_again(const Incoming& incoming, const Job& job, const Replayed& replay
   }
   Told told = told_replay(incoming, replayed.response, replayed.fence, replayed.expires_at);
   if (told.ending == Ending::replayed) {
-    incoming.services.replays.put(job.identity.key, job.identity.fingerprint, replayed);
+    incoming.services.replays.put(job.identity.key, job.identity.fingerprint, replayed, incoming.started);
   }
   return told;
 }

@@ -1,16 +1,20 @@
 #include "gateway/tls_set.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "config/config.h"
 #include "http/tls.h"
 #include "reading/address.h"
+#include "telemetry/certificates.h"
 #include <semel/result.h>
 
 namespace semel::gateway {
@@ -56,6 +60,21 @@ Result<TlsSet> load_tls(const config::Config& config) {
     context = *std::move(loaded);
   }
   return set;
+}
+
+std::vector<telemetry::CertificateExpiry> expiries_of(const TlsSet& set, const config::Config& config) {
+  std::vector<telemetry::CertificateExpiry> found;
+  const auto add = [&](std::string use, const std::string& file, const http::TlsContext* context) {
+    const std::optional<std::int64_t> at = context == nullptr ? std::nullopt : context->expires_at();
+    if (at) found.push_back({.use = std::move(use), .file = file, .at_seconds = *at});
+  };
+  if (config.server.tls) add("server", config.server.tls->cert, set.server.get());
+  if (config.api.tls) add("api", config.api.tls->cert, set.api.get());
+  for (std::size_t i = 0; i < set.upstreams.size(); ++i) {
+    const config::UpstreamConfig& upstream = config.upstreams.at(i);
+    add("upstream." + upstream.name, upstream.cert, set.upstreams[i].get());
+  }
+  return found;
 }
 
 }  // namespace semel::gateway

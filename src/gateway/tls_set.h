@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "http/tls.h"
+#include "telemetry/certificates.h"
 #include <semel/result.h>
 
 namespace semel::gateway {
@@ -19,5 +20,8 @@ struct TlsSet {
 
 // Code::invalid: a file cannot be used; the message names it and the option.
 Result<TlsSet> load_tls(const config::Config& config);
+
+// When the certificates of `set` expire that are ours: those of listeners, and those that upstreams ask for.
+std::vector<telemetry::CertificateExpiry> expiries_of(const TlsSet& set, const config::Config& config);
 
 }  // namespace semel::gateway

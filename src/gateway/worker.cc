@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -107,8 +108,18 @@ void Worker::start() {
   });
 }
 
-void Worker::forget(Key key) {
-  asio::post(context_, [this, key = std::move(key)] { replays_.forget(key); });
+Task<void> Worker::forgotten(const Digest* id) {
+  if (id == nullptr) replays_.forget_all();
+  if (id != nullptr) replays_.forget(Key{.id = *id, .scope = {}, .space = {}});
+  co_return;
+}
+
+void Worker::forget(const Digest* id) {
+  const std::optional<Digest> which = id == nullptr ? std::nullopt : std::optional(*id);
+  asio::post(context_, [this, which] {
+    if (!which) replays_.forget_all();
+    if (which) replays_.forget(Key{.id = *which, .scope = {}, .space = {}});
+  });
 }
 
 void Worker::reload(std::shared_ptr<const config::Config> config, TlsSet tls) {

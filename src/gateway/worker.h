@@ -75,11 +75,14 @@ class Worker : public http::RequestHandler {
 
   // May be called from any thread.
   void reload(std::shared_ptr<const config::Config> config, TlsSet tls);
-  void forget(Key key);
+  void forget(const Digest* id);  // what an operator has changed; null if nobody can say
   void drain();
   void stop();
   void join();
   [[nodiscard]] bool ended() const { return ended_; }
+
+  // To be run on this thread: the same, done when it returns.
+  Task<void> forgotten(const Digest* id);
 
   [[nodiscard]] Executor executor() { return context_.get_executor(); }
   [[nodiscard]] http::Ticker& ticker() { return ticker_; }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,8 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   [[nodiscard]] SSL_CTX* native() const { return context_; }
+  // When our own certificate expires, in seconds since 1970; null if there is none.
+  [[nodiscard]] std::optional<std::int64_t> expires_at() const;
 
  private:
   SSL_CTX* const context_;

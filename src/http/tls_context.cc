@@ -1,17 +1,22 @@
 // We accept TLS 1.2 with forward secrecy and authenticated encryption, and TLS 1.3; no compression, no renegotiation.
 // ALPN agrees on HTTP/1.1 only.
 #include <array>
+#include <cstdint>
+#include <ctime>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include <openssl/asn1.h>
 #include <openssl/err.h>
 #include <openssl/prov_ssl.h>
 #include <openssl/safestack.h>
 #include <openssl/ssl.h>
 #include <openssl/tls1.h>
 #include <openssl/types.h>
+#include <openssl/x509.h>
 
 #include "core/check.h"
 #include "http/tls.h"
@@ -79,6 +84,14 @@ Result<void> trust(SSL_CTX* context, const std::string& ca_file) {
 
 TlsContext::~TlsContext() {
   SSL_CTX_free(context_);
+}
+
+std::optional<std::int64_t> TlsContext::expires_at() const {
+  const X509* const ours = SSL_CTX_get0_certificate(context_);
+  if (ours == nullptr) return std::nullopt;
+  std::tm time{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(ours), &time) != 1) return std::nullopt;
+  return timegm(&time);
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::for_server(const TlsServerOptions& options) {

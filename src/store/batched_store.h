@@ -27,7 +27,7 @@ class BatchedStore : public Store, public Reopening, public Lookup {
   Async<void> complete(Key key, Fence fence, SharedResponse response) final;
   Async<void> release(Key key, Fence fence) final;
   Async<std::size_t> sweep(std::size_t limit) final;
-  Async<bool> reopen(Key key) final;
+  Async<bool> reopen(Key key) override;
   Async<std::optional<Held>> look_up(Key key) override;
 
  private:

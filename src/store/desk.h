@@ -60,7 +60,8 @@ class Desk {
   [[nodiscard]] virtual Key named(Key key) const { return key; }
 
   // The keys whose ids begin with these bytes, at most `limit`. Those that have expired are not found; those that are
-  // free but remembered are (Record::State::released). Code::corrupt: the only one cannot be read.
+  // free but remembered are (Record::State::released). The whole id of an object whose events are ordered finds the
+  // event of it that had its turn last. Code::corrupt: the only one cannot be read.
   virtual Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) = 0;
 
   // What `filter` takes, from `cursor` on (empty: from the oldest). Code::invalid: the cursor is not one of this store.

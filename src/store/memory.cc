@@ -83,6 +83,7 @@ class MemoryStore : public Store, public Reopening, public store::Lookup, public
   Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) override {
     std::vector<Held> found = sighted([&](const Held& held, Time) { return text_of(held).starts_with(id_begins); });
     if (found.size() > limit) found.resize(limit);
+    if (found.empty() && id_begins.size() == sizeof(Digest)) co_return last_event(id_begins);
     co_return found;
   }
 
@@ -180,6 +181,18 @@ class MemoryStore : public Store, public Reopening, public store::Lookup, public
     }
     std::ranges::sort(found, {}, place_of);
     return found;
+  }
+
+  // Of the object with this id.
+  std::vector<Held> last_event(const std::string& id) {
+    const std::scoped_lock lock(mutex_);
+    Key key;
+    std::ranges::copy(id, key.id.begin());
+    const auto found = records_.find(key);
+    if (found == records_.end() || found->second.record.progress == nullptr) return {};
+    key.id = found->second.record.progress->event;
+    std::optional<Held> held = core::step_look(stored_under(key), clock_.now());
+    return held ? std::vector<Held>{*std::move(held)} : std::vector<Held>{};
   }
 
   std::size_t remove_expired(std::size_t limit) {

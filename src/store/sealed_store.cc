@@ -29,6 +29,7 @@
 #include "store/glance.h"
 #include "store/identity.h"
 #include "store/lookup.h"
+#include "store/remote_changes.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -185,6 +186,21 @@ class SealedEndings : public Endings {
   Endings& inner_;
 };
 
+// The names of keys cannot be turned back, so nobody above can say which key it was.
+class SealedChanges : public RemoteChanges {
+ public:
+  SealedChanges(std::shared_ptr<Safe> safe, RemoteChanges& inner) : safe_(std::move(safe)), inner_(inner) {}
+
+  void watch(std::function<void(const Digest*)> changed) override {
+    inner_.watch(
+        [safe = safe_, changed = std::move(changed)](const Digest* id) { changed(safe->names ? nullptr : id); });
+  }
+
+ private:
+  const std::shared_ptr<Safe> safe_;
+  RemoteChanges& inner_;
+};
+
 class SealedReopening : public Reopening {
  public:
   SealedReopening(std::shared_ptr<Safe> safe, Reopening& inner) : safe_(std::move(safe)), inner_(inner) {}
@@ -274,6 +290,7 @@ class SealedStore : public Store {
     if (inner.glance != nullptr) glance_.emplace(safe_, *inner.glance);
     if (inner.lookup != nullptr) lookup_.emplace(safe_, *inner.lookup);
     if (inner.desk != nullptr) desk_.emplace(safe_, *inner.desk);
+    if (inner.changes != nullptr) changes_.emplace(safe_, *inner.changes);
   }
 
   // What the store inside can do, and so this one.
@@ -282,6 +299,7 @@ class SealedStore : public Store {
   Glance* glance() { return glance_ ? &*glance_ : nullptr; }
   Lookup* lookup() { return lookup_ ? &*lookup_ : nullptr; }
   Desk* desk() { return desk_ ? &*desk_ : nullptr; }
+  RemoteChanges* changes() { return changes_ ? &*changes_ : nullptr; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     const std::shared_ptr<Safe> safe = safe_;
@@ -335,6 +353,7 @@ class SealedStore : public Store {
   std::optional<SealedGlance> glance_;
   std::optional<SealedLookup> lookup_;
   std::optional<SealedDesk> desk_;
+  std::optional<SealedChanges> changes_;
 };
 
 }  // namespace
@@ -350,6 +369,7 @@ CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKe
   outer.glance = sealed->glance();
   outer.lookup = sealed->lookup();
   outer.desk = sealed->desk();
+  outer.changes = sealed->changes();
   outer.store = std::move(sealed);
   return outer;
 }

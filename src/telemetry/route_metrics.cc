@@ -73,6 +73,13 @@ void RouteTable::render(std::string& out) const {
     fmt::format_to(line, "semel_bad_outcome_fields_total{{route=\"{}\"}} {}\n", label_text(route.label),
                    route.bad_outcome_fields.load(std::memory_order_relaxed));
   }
+  heading(out, "semel_route_upstream_seconds", "histogram",
+          "From sending a guarded request to the end of its answer, by route.");
+  for (const RouteMetrics& route : routes_) {
+    if (!route.label.empty()) {
+      route.upstream_seconds.render(out, "semel_route_upstream_seconds", "route=\"" + label_text(route.label) + "\"");
+    }
+  }
 }
 
 }  // namespace semel::telemetry

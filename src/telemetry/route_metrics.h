@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "telemetry/histogram.h"
 #include <semel/problem.h>
 
 namespace semel::telemetry {
@@ -42,6 +43,7 @@ struct RouteMetrics {
   std::atomic<std::uint64_t> would_replay{0};  // mode = "observe"
   std::atomic<std::uint64_t> would_refuse{0};
   std::atomic<std::uint64_t> bad_outcome_fields{0};
+  Histogram upstream_seconds;
 };
 
 // The counters of all routes.

@@ -96,19 +96,14 @@ std::string_view name(core::OrderForm form) {
   return form == core::OrderForm::rfc3339 ? "rfc3339" : "text";
 }
 
-// The mark of an object has a key like any other, after a byte that no text of an event begins with. The expressions of
-// the stamps are part of it: if a provider's file changes them, old marks do not count.
 SharedOrder order_of(const EventRules& rules, const EventPlace& place, const policy::RequestView& request) {
   if (!place.ordered || !rules.object || !rules.order) return nullptr;
   const auto object = policy::evaluate(*rules.object, request);
   const auto value = policy::evaluate(*rules.order, request);
   auto stamp = value ? core::stamp_of(*value, rules.order_form) : std::nullopt;
   if (!object || !stamp) return nullptr;
-  const Digest digest =
-      core::sha256_parts("semel object v1", {rules.object->text, rules.order->text, name(rules.order_form), *object});
-  auto key = make_key(place.space, request.path, std::string(1, '\x02') + core::to_hex(digest));
+  auto key = object_key(rules, place.space, request.path, *object);
   if (!key) return nullptr;
-  std::memcpy(&key->home, key->id.data(), sizeof(key->home));
   return std::make_shared<const Order>(Order{.object = *std::move(key), .stamp = *std::move(stamp)});
 }
 
@@ -120,6 +115,19 @@ std::string label(const std::optional<policy::Expression>& expression, const pol
 }
 
 }  // namespace
+
+// The mark of an object has a key like any other, after a byte that no text of an event begins with. The expressions of
+// the stamps are part of it: if a provider's file changes them, old marks do not count.
+std::optional<Key> object_key(const EventRules& rules, std::string_view space, std::string_view path,
+                              std::string_view object) {
+  if (!rules.object || !rules.order) return std::nullopt;
+  const Digest digest =
+      core::sha256_parts("semel object v1", {rules.object->text, rules.order->text, name(rules.order_form), object});
+  auto key = make_key(space, path, std::string(1, '\x02') + core::to_hex(digest));
+  if (!key) return std::nullopt;
+  std::memcpy(&key->home, key->id.data(), sizeof(key->home));
+  return *std::move(key);
+}
 
 Proof proof_of(const Authentic& authentic) {
   return {.scheme = authentic.scheme,

@@ -40,6 +40,10 @@ Proof proof_of(const Authentic& authentic);
 policy::Identified identify_event(const Provider& provider, const EventPlace& place, const Proof& proof,
                                   const policy::RequestView& request);
 
+// The key under which a store remembers how far an object has come. None if events of the provider have no order.
+std::optional<Key> object_key(const EventRules& rules, std::string_view space, std::string_view path,
+                              std::string_view object);
+
 // For the log: the type and the object, empty where they are not known. Both are cut to 100 characters.
 struct EventLabels {
   std::string type;

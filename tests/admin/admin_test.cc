@@ -16,6 +16,7 @@
 #include "admin/sources.h"
 #include "config/config.h"
 #include "core/field_view.h"
+#include "gateway/plan.h"
 #include "http/transaction.h"
 #include "policy/host.h"
 #include "reading/secret.h"
@@ -38,6 +39,7 @@ class Listener {
   }
 
   void set_token(std::string token) { config_->admin.token = reading::Secret(std::move(token)); }
+  void need_store_only() { config_->admin.ready_needs = config::ReadyNeeds::store; }
   void set_roles() {
     config_->admin.viewer = reading::Secret("see");
     config_->admin.operates = reading::Secret("act");
@@ -54,9 +56,9 @@ class Listener {
                  .reopening = opened_.reopening,
                  .config = [this] { return config_; },
                  .metrics = [] { return "semel_build_info 1\n"; },
-                 .upstream_trouble = [this] { return trouble_of(upstream_trouble); },
+                 .upstreams = [this] { return state_of(upstream_trouble); },
                  .draining = [this] { return draining; },
-                 .forget = [this](const Key& key) { forgotten.push_back(key); },
+                 .forget = [this](Key key) { return forget(&forgotten, std::move(key)); },
                  .forgotten_within = Millis{5'000},
                  .desk = opened_.desk,
                  .audit = opened_.audit,
@@ -83,7 +85,15 @@ class Listener {
     co_await admin->handle(*client);
     co_return true;
   }
-  static Task<std::string> trouble_of(std::string text) { co_return text; }
+  static Task<std::vector<gateway::UpstreamState>> state_of(std::string trouble) {
+    std::vector<gateway::UpstreamState> states{{.name = "app", .trouble = std::move(trouble)},
+                                               {.name = "b", .trouble = {}}};
+    co_return states;
+  }
+  static Task<void> forget(std::vector<Key>* forgotten, Key key) {
+    forgotten->push_back(std::move(key));
+    co_return;
+  }
 
   boost::asio::io_context context_{1};
   test::VirtualClock clock_;
@@ -130,11 +140,17 @@ TEST(Admin, SaysWhetherItIsReady) {
   Listener listener;
   const Listener::Answer ready = listener.ask("GET", "/readyz", here);
   EXPECT_EQ(ready.status, 200);
-  EXPECT_EQ(ready.body, R"({"ready":true,"store":"writable","upstreams":"reachable"})");
-  listener.upstream_trouble = "app cannot be reached: \"\xff";
+  EXPECT_EQ(ready.body,
+            R"({"ready":true,"needs":"all","store":"writable","upstreams":{"app":"reachable","b":"reachable"}})");
+  listener.upstream_trouble = "cannot be reached: \"\xff";
   const Listener::Answer down = listener.ask("GET", "/readyz", here);
   EXPECT_EQ(down.status, 503);
-  EXPECT_EQ(down.body, R"({"ready":false,"store":"writable","upstreams":"app cannot be reached: \"\u00ff"})");
+  EXPECT_EQ(down.body, R"({"ready":false,"needs":"all","store":"writable",)"
+                       R"("upstreams":{"app":"cannot be reached: \"\u00ff","b":"reachable"}})");
+  listener.need_store_only();
+  const Listener::Answer enough = listener.ask("GET", "/readyz", here);
+  EXPECT_EQ(enough.status, 200);
+  EXPECT_EQ(enough.body, R"({"ready":true,"needs":"store","store":"writable"})");
   listener.draining = true;
   const Listener::Answer leaving = listener.ask("GET", "/readyz", here);
   EXPECT_EQ(leaving.status, 503);

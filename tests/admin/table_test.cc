@@ -1,12 +1,17 @@
 // Which row of a table answers a request, and what is said when none does.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
 #include <gtest/gtest.h>
 
 #include "admin/caller.h"
+#include "admin/openapi.h"
 #include "admin/page.h"
 
 namespace semel::admin {
@@ -78,6 +83,28 @@ TEST(AdminTable, GuardsWhatChanges) {
     const bool only_asks = page.path == "/v1/keys/find";
     if (page.method != "GET" && !only_asks) EXPECT_EQ(page.access, Access::changer) << page.path;
   }
+}
+
+// Goal: programs can go by the document: it has every page under /v1, with the role that the page asks for, and no
+// other.
+TEST(AdminTable, IsWhatTheDocumentDescribes) {
+  const boost::json::value document = boost::json::parse(openapi_text);
+  std::size_t described = 0;
+  for (const auto& path : document.at("paths").as_object()) {
+    for (const auto& operation : path.value().as_object()) {
+      ++described;
+      std::string method(operation.key());
+      std::ranges::transform(method, method.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+      const std::string_view where = path.key();
+      const auto row =
+          std::ranges::find_if(table(), [&](const Page& page) { return page.path == where && page.method == method; });
+      ASSERT_NE(row, table().end()) << method << " " << where;
+      const bool acts = row->access == Access::changer;
+      EXPECT_EQ(operation.value().at("x-role").as_string(), acts ? "operator" : "viewer") << where;
+    }
+  }
+  const auto is_described = [](const Page& page) { return page.path.starts_with("/v1/"); };
+  EXPECT_EQ(described, static_cast<std::size_t>(std::ranges::count_if(table(), is_described)));
 }
 
 }  // namespace

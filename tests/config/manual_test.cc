@@ -47,12 +47,13 @@ std::string with_all_options() {
   return joined(lines);
 }
 
-// The same without what only shows an example: those options, and the token and the webhook, which have examples that
-// they need.
+// The same without what only shows an example: those options, and the proxy, the token and the webhook, which have
+// examples that they need.
 std::string with_all_defaults() {
   std::vector<std::string> lines = manual_lines();
   lines.erase(std::ranges::find(lines, "#[[webhook]]"), lines.end());
   lines.erase(std::ranges::find(lines, "#[[api.token]]"), std::ranges::find(lines, "[store]"));
+  lines.erase(std::ranges::find(lines, "#[admin.proxy]"), std::ranges::find(lines, "[api]"));
   for (std::string& line : lines) {
     if (is_option(line)) line = is_example(line) ? std::string() : line.substr(1);
   }
@@ -70,6 +71,7 @@ test::FakeResolver resolver() {
   made.variables = {{"SEMEL_VIEW", "v"},
                     {"SEMEL_OPS", "o"},
                     {"SEMEL_ADMIN", "a"},
+                    {"SEMEL_PROXY_SECRET", "0123456789abcdef"},
                     {"SEMEL_ADMIN_TOKEN", "t"},
                     {"SEMEL_STORE_KEY", std::string(64, '0')},
                     {"META_VERIFY_TOKEN", "v"},
@@ -120,7 +122,8 @@ TEST(Manual, ShowsTheDefaultsOfTheCode) {
     const bool inside = use.table == "server.tls" || use.table == "api.tls" || use.table == "admin.tokens";
     if (inside) continue;  // stands inside the example of that
     if (is_nothing(use.default_value)) {
-      const bool required = name == "upstream.url" || name == "route.path" || name == "route.upstream";
+      const bool required =
+          name == "upstream.url" || name == "route.path" || name == "route.upstream" || name == "admin.proxy";
       EXPECT_TRUE(examples.contains(name) || required) << name << " has no default, so it needs an example";
     } else {
       EXPECT_EQ(use.value, use.default_value) << name;

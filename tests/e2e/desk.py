@@ -1,134 +1,21 @@
 #!/usr/bin/env python3
 """The desk: a key is found by what the customer sent, seen, and settled; on every store, with the command line alone and with
-the API alone. Roles, the audit log, and acts while the gateway is killed. --binary SEMEL"""
+the API alone. What is asked of it in a wrong way, and who may ask, is desk_access.py; acts while gateways are killed are
+desk_acts.py. --binary SEMEL --build FOLDER"""
 import base64
 import functools
-import hashlib
 import json
-import pathlib
-import random
 import threading
-import time
 
 import harness
+import operators
 import postgres_server
 import wire
-from harness import CONFIG, KEY_ONE, ROUTE, keyed
-
-TOKENS = {"viewer": "view-1", "operator": "ops-1", "admin": "admin-1"}
-LISTED = ", ".join(f'{role} = "{token}"' for role, token in TOKENS.items())
-WITH_TOKENS = CONFIG.replace("[store]", f"tokens = {{ {LISTED} }}\n[store]") + ROUTE
-OPENAPI = pathlib.Path(__file__).parents[2] / "docs" / "openapi-admin.json"
-REAL = b'{"id": "pay_1", "amount": 12}'
+from harness import KEY_ONE, ROUTE, keyed
+from operators import REAL, TOKENS, WITH_TOKENS, ByApi, ByCommandLine, is_whole
 
 
-class ByApi:
-    """An operator who only has the API."""
-
-    def __init__(self, case, semel):
-        self.case, self.semel = case, semel
-
-    def call(self, method, target, body=None, token=TOKENS["operator"], fields=()):
-        head = [("Authorization", f"Bearer {token}")] if token else []
-        data = None if body is None else json.dumps(body).encode()
-        reply = wire.ask(self.semel.admin, method, target, [*head, *fields], data)
-        return reply, json.loads(reply.body)
-
-    def good(self, *arguments, **options):
-        reply, body = self.call(*arguments, **options)
-        self.case.assertEqual(reply.status, 200, body)
-        return body
-
-    def find(self, key, scope):
-        return self.good("POST", "/v1/keys/find", {"namespace": "default", "scope": scope, "key": key})["items"][0]
-
-    def show(self, id):
-        return self.good("GET", f"/v1/keys/{id}")
-
-    def unknown(self):
-        return self.good("GET", "/v1/keys?state=unknown")
-
-    def done(self, key, body):
-        self.good("POST", f"/v1/keys/{key['id']}/resolve",
-                  {"fence": key["fence"], "as": "done", "reason": "seen at the bank",
-                   "response": {"status": 201, "fields": [{"name": "Location", "value": "/pay_1"}], "body": body.decode()}})
-
-    def not_done(self, key):
-        self.good("POST", f"/v1/keys/{key['id']}/resolve", {"fence": key["fence"], "as": "not-done", "reason": "not there"})
-
-    def reopen(self, key):
-        self.good("POST", f"/v1/keys/{key['id']}/reopen", {"fence": key["fence"], "reason": "again"})
-
-    def entries(self):
-        return self.good("GET", "/v1/audit?limit=1000")["items"]
-
-
-class ByCommandLine:
-    """An operator who only has a terminal."""
-
-    def __init__(self, case, semel):
-        self.case, self.semel = case, semel
-
-    def run(self, *words, token=TOKENS["operator"]):
-        where = ["--admin", "http://%s:%d" % self.semel.admin, "--token", token, "--json"]
-        return self.case.run_semel("keys", *words, *where)
-
-    def good(self, *words):
-        done = self.run(*words)
-        self.case.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
-
-    def find(self, key, scope):
-        return self.good("find", key, "--route", "/v1/payments", "--header", f"Authorization: {scope}")
-
-    def show(self, id):
-        return self.good("show", id[:12])
-
-    def unknown(self):
-        return self.good("list", "--state", "unknown")
-
-    def done(self, key, body):
-        file = self.semel.folder / "answer.json"
-        file.write_bytes(body)
-        self.good("resolve", key["id"], "--fence", str(key["fence"]), "--as", "done", "--status", "201", "--body", f"@{file}",
-                  "--field", "Location: /pay_1", "--reason", "seen at the bank")
-
-    def not_done(self, key):
-        self.good("resolve", key["id"], "--fence", str(key["fence"]), "--as", "not-done", "--reason", "not there")
-
-    def reopen(self, key):
-        self.good("reopen", key["id"], "--fence", str(key["fence"]), "--reason", "again")
-
-    def entries(self):
-        done = self.run("audit")
-        self.case.assertEqual(done.returncode, 0, done.stderr)
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def is_whole(entries):
-    """Whether each hash covers its entry and the one before."""
-    before = "00" * 32
-    for number, entry in enumerate(entries, 1):
-        text = "\n".join(["semel audit v1", before, str(number), entry["entry"]])
-        if entry["number"] != number or entry["hash"] != hashlib.sha256(text.encode()).hexdigest():
-            return False
-        before = entry["hash"]
-    return True
-
-
-class Desk(harness.Case):
-    def lose(self, semel, key):
-        """A payment arrives, and its answer never does."""
-        asked = threading.Thread(target=semel.ask, args=("POST", "/v1/payments", keyed(key), b"12"))
-        asked.start()
-        arrival = self.stage.next()
-        arrival.read_body()
-        arrival.reset()
-        asked.join()
-
-    def pay(self, semel, key):
-        return semel.ask("POST", "/v1/payments", keyed(key), b"12")
-
+class Desk(operators.Case):
     def story(self, first, second, Operator):
         """`first` lost the answers; the operator is at `second`, which may be the same gateway."""
         self.lose(first, "order-1")
@@ -193,6 +80,120 @@ class Desk(harness.Case):
         self.addCleanup(server.close)
         return server
 
+    def remember(self, semel, key, body):
+        """Until both threads of the gateway have the answer in their memory."""
+        for _ in range(16):
+            self.assertEqual(self.pay(semel, key).body, body)
+
+    def reopened_everywhere(self, first, second, Operator):
+        """Both gateways remember the answer; a reopening at one of them counts at the other within a second, not after five."""
+        self.answer_all(status=201, body=lambda arrival: b"attempt " + arrival.message.get("Idempotency-Attempt").encode())
+        for semel in (first, second):
+            self.remember(semel, "hot", b"attempt 1")
+        desk = Operator(self, second)
+        within = desk.reopen(desk.find("hot", "alice"))["in_effect_within_ms"]
+        self.assertEqual(within, 0 if first is second else 5000)
+        self.assertEqual(self.pay(second, "hot").body, b"attempt 2")
+        self.assertTrue(wire.eventually(lambda: self.pay(first, "hot").body == b"attempt 2", seconds=2.0))
+
+    def test_a_reopening_counts_at_once(self):
+        for config in (WITH_TOKENS, harness.encrypted(WITH_TOKENS, KEY_ONE)):
+            with self.gateway(config) as semel:
+                self.reopened_everywhere(semel, semel, ByApi)
+            self.stage.close()
+            self.setUp()
+
+    def test_a_reopening_counts_at_once_on_another_gateway(self):
+        for database, config in (("hot", WITH_TOKENS), ("hot_sealed", harness.encrypted(WITH_TOKENS, KEY_ONE))):
+            self.postgres.prepare(database)
+            url = self.postgres.url_of(database)
+            with self.gateway(config, store=url) as first, self.gateway(config, store=url) as second:
+                self.reopened_everywhere(first, second, ByCommandLine)
+            self.stage.close()
+            self.setUp()
+
+    def probe_story(self, semel, Operator):
+        """The upstream is asked now: it knows nothing, is gone, says that nothing happened, says what happened."""
+        self.lose(semel, "order-1")
+        desk = Operator(self, semel)
+        key = desk.find("order-1", "alice")
+        said = {}
+
+        def ask(status, body=b""):
+            asked = threading.Thread(target=lambda: said.update(zip(("status", "body"), desk.done_by_probe(key, "order-1", "alice"))))
+            asked.start()
+            arrival = self.stage.next()
+            self.assertEqual((arrival.message.method, arrival.message.target), ("GET", "/v1/payments/by-key/order-1"))
+            self.assertEqual(arrival.message.get("Authorization"), "alice")
+            if status:
+                arrival.answer(status, [("Location", "/pay_1"), ("Set-Cookie", "secret")], body)
+            else:
+                arrival.reset()
+            asked.join()
+            return said["status"], said["body"]
+
+        for status, refusal, words in ((500, 409, "does not know"), (404, 409, "did not take effect"), (0, 503, "no whole answer")):
+            answer, body = ask(status)
+            self.assertEqual(answer, refusal, body)
+            self.assertIn(words, body["detail"])
+        self.assertEqual(desk.entries(), [], "nothing was done, so nothing is logged")
+        answer, body = desk.done_by_probe(key, "order-2", "alice")
+        self.assertEqual((answer, body["detail"].split(":")[0]), (400, "key"))
+        self.assertEqual(ask(200, REAL)[0], 200)
+        reply = self.pay(semel, "order-1")
+        self.assertEqual((reply.status, reply.body, reply.get("Location"), reply.get("Set-Cookie")), (200, REAL, "/pay_1", None))
+        entry = json.loads(desk.entries()[0]["entry"])
+        self.assertEqual((entry["act"], entry["reason"]), ("resolve as done from the probe", "as the bank says"))
+
+    def test_settled_with_what_the_probe_says(self):
+        route = ROUTE + 'on_unknown = "hold"\nprobe = "/v1/payments/by-key/{key}"\n'
+        config = WITH_TOKENS.replace(ROUTE, route)
+        for Operator, settings in ((ByApi, config), (ByCommandLine, harness.encrypted(config, KEY_ONE))):
+            with self.gateway(settings) as semel:
+                self.probe_story(semel, Operator)
+            self.stage.close()
+            self.setUp()
+
+    def test_a_route_without_a_probe_cannot_be_asked(self):
+        with self.gateway(WITH_TOKENS) as semel:
+            self.lose(semel, "k")
+            desk = ByApi(self, semel)
+            status, problem = desk.done_by_probe(desk.find("k", "alice"), "k", "alice")
+            self.assertEqual((status, problem["detail"].split(":")[0]), (400, "from"))
+            self.assertEqual(desk.find("k", "alice")["state"], "unknown")
+
+    def object_story(self, semel, Operator):
+        """Two events of one object, one of another: the one that had its turn last is found by the object."""
+        self.answer_all()
+        for event, object, created in (("evt_1", "sub_1", 1), ("evt_2", "sub_1", 2), ("evt_3", "sub_2", 3)):
+            body = json.dumps({"id": event, "created": created, "type": "x", "data": {"object": {"id": object}}})
+            sent = self.run_semel("sign", "stripe", "--secret", "whsec_1", "--body", body, "--send",
+                                  "--url", "http://%s:%d/hooks/stripe" % semel.address)
+            self.assertEqual(sent.returncode, 0, sent.stderr)
+        desk = Operator(self, semel)
+        by_event = {event: ByCommandLine(self, semel).good("find", event, "--webhook", "/hooks/stripe")["id"]
+                    for event in ("evt_1", "evt_2", "evt_3")}
+        self.assertEqual(len(set(by_event.values())), 3)
+        self.assertEqual(desk.object("/hooks/stripe", "sub_1")["id"], by_event["evt_2"])
+        self.assertEqual(desk.object("/hooks/stripe", "sub_2")["id"], by_event["evt_3"])
+        reply, problem = ByApi(self, semel).call("POST", "/v1/keys/find", {"webhook": "/hooks/stripe", "object": "sub_9"})
+        self.assertEqual(reply.status, 404, problem)
+
+    def test_an_event_is_found_by_its_object(self):
+        webhook = ('[[webhook]]\npath = "/hooks/stripe"\nprovider = "stripe"\nsecrets = ["whsec_1"]\nupstream = "app"\n'
+                   "ordered = true\n")
+        config = WITH_TOKENS + webhook
+        self.postgres.prepare("objects")
+        for Operator, settings, store in ((ByApi, config, None), (ByCommandLine, harness.encrypted(config, KEY_ONE), None),
+                                          (ByApi, config, self.postgres.url_of("objects"))):
+            with self.gateway(settings, store=store) as semel:
+                self.object_story(semel, Operator)
+            self.stage.close()
+            self.setUp()
+        with self.gateway(config.replace("ordered = true\n", "")) as semel:
+            reply, problem = ByApi(self, semel).call("POST", "/v1/keys/find", {"webhook": "/hooks/stripe", "object": "sub_1"})
+            self.assertEqual((reply.status, problem["detail"].split(":")[0]), (400, "object"))
+
     def test_a_lapsed_claim_is_listed_and_settled(self):
         """The gateway dies in the middle: nobody told the store that the outcome is unknown."""
         route = ROUTE + 'lease = "1s"\n'
@@ -224,76 +225,6 @@ class Desk(harness.Case):
             line = next(json.loads(line) for line in semel.stdout().splitlines() if '"/hooks/stripe"' in line)
             self.assertTrue(desk.show(line["key"])["id"].startswith(line["key"]), "by the hash in a line of the log")
 
-    def test_bad_requests_say_what_is_wrong(self):
-        with self.gateway(WITH_TOKENS) as semel:
-            desk = ByApi(self, semel)
-            self.lose(semel, "k")
-            key = desk.find("k", "alice")
-            resolve = f"/v1/keys/{key['id']}/resolve"
-            cases = [
-                ("POST", resolve, {"fence": 1, "as": "maybe", "reason": "x"}, 400, "as:"),
-                ("POST", resolve, {"fence": 1, "as": "done", "reason": "x"}, 400, "response:"),
-                ("POST", resolve, {"fence": 1, "as": "not-done"}, 400, "reason:"),
-                ("POST", resolve, {"as": "not-done", "reason": "x"}, 400, "fence:"),
-                ("POST", resolve, {"fence": 2, "as": "not-done", "reason": "x"}, 409, "moved on to fence 1"),
-                ("POST", f"/v1/keys/{key['id']}/reopen", {"fence": 1, "reason": "x"}, 409, "only one that is done"),
-                ("POST", f"/v1/keys/{'00' * 32}/resolve", {"fence": 1, "as": "not-done", "reason": "x"}, 404, "expired"),
-                ("POST", "/v1/keys/find", {"key": "nobody", "scope": "s"}, 404, "looked for"),
-                ("POST", "/v1/keys/find", {"route": "/elsewhere", "key": "k"}, 400, "route:"),
-                ("GET", "/v1/keys?cursor=abc", None, 400, "cursor:"),
-                ("GET", "/v1/keys?older=soon", None, 400, "older:"),
-                ("GET", "/v1/keys?state=done", None, 400, "state:"),
-                ("GET", "/v1/keys/xyz", None, 400, "id:"),
-            ]
-            for method, target, body, status, words in cases:
-                reply, problem = desk.call(method, target, body)
-                self.assertEqual((reply.status, problem["status"]), (status, status), (target, body, problem))
-                self.assertIn(words, problem["detail"])
-                self.assertEqual(reply.get("Content-Type"), "application/problem+json")
-            reply, problem = desk.call("POST", resolve, {"fence": 2, "as": "not-done", "reason": "x"})
-            self.assertEqual(problem["key"]["fence"], 1, "the present state")
-            self.assertEqual(desk.entries(), [], "nothing was done, so nothing is logged")
-            missing = ByCommandLine(self, semel).run("find", "nobody", "--scope", "s")
-            self.assertEqual(missing.returncode, 1)
-            self.assertIn("expired", missing.stderr)
-            self.assertEqual(ByCommandLine(self, semel).run("list", token="wrong").returncode, 3)
-
-    def test_roles_by_operation(self):
-        """Every operation of the document, with every role and without one."""
-        document = json.loads(OPENAPI.read_text())
-        order = ["viewer", "operator", "admin"]
-        with self.gateway(WITH_TOKENS) as semel:
-            desk = ByApi(self, semel)
-            self.assertEqual(desk.good("GET", "/v1/openapi.json"), document)
-            count = 0
-            for path, operations in document["paths"].items():
-                for method, operation in operations.items():
-                    target = path.replace("{id}", "ab" * 32)
-                    body = {} if method == "post" else None
-                    for token in ("", "wrong"):
-                        reply, _ = desk.call(method.upper(), target, body, token=token)
-                        self.assertEqual(reply.status, 401, path)
-                        self.assertTrue(reply.get("WWW-Authenticate").startswith("Bearer"))
-                    for role in order:
-                        reply, problem = desk.call(method.upper(), target, body, token=TOKENS[role])
-                        allowed = order.index(role) >= order.index(operation["x-role"])
-                        self.assertEqual(reply.status != 403, allowed, (path, role, problem))
-                        self.assertIn(str(reply.status), operation["responses"], path)
-                        if not allowed:
-                            self.assertIn(operation["x-role"], problem["detail"])
-                        count += 1
-            self.assertGreaterEqual(count, 21)
-
-    def test_a_page_of_another_origin_changes_nothing(self):
-        with self.gateway(WITH_TOKENS) as semel:
-            desk = ByApi(self, semel)
-            target = f"/v1/keys/{'ab' * 32}/resolve"
-            for fields in ([("Origin", "https://evil.example")], [("Sec-Fetch-Site", "cross-site")]):
-                reply, _ = desk.call("POST", target, {}, fields=fields)
-                self.assertEqual(reply.status, 403, fields)
-            own = [("Host", "%s:%d" % semel.admin), ("Origin", "http://%s:%d" % semel.admin), ("Sec-Fetch-Site", "same-origin")]
-            self.assertEqual(desk.call("POST", target, {}, fields=own)[0].status, 400)
-
     def test_the_stored_answer_is_shown_to_operators_and_logged(self):
         with self.gateway(WITH_TOKENS) as semel:
             self.answer_all(status=201, body=lambda arrival: REAL)
@@ -318,52 +249,5 @@ class Desk(harness.Case):
             self.assertIn("nothing was done", problem["detail"])
             self.assertEqual(desk.find("k", "alice")["state"], "unknown")
 
-    def test_acts_while_the_gateway_is_killed(self):
-        """Random acts against a model: no act without its entry, the chain is whole, and what was told is so."""
-        seed = int(time.time())
-        print("seed", seed)
-        chance = random.Random(seed)
-        with self.gateway(WITH_TOKENS) as semel:
-            told = {}  # key -> the body that the operator was told is stored, or None for not done
-            for round in range(6):
-                names = [f"r{round}-{i}" for i in range(20)]
-                for name in names:
-                    self.lose(semel, name)
-                desk = ByApi(self, semel)
-                keys = {name: desk.find(name, "alice") for name in names}
-                killer = threading.Timer(chance.uniform(0.02, 0.3), semel.kill)
-                killer.start()
-                for name in names:
-                    body = f"answer {name}".encode()
-                    try:
-                        if chance.random() < 0.5:
-                            desk.done(keys[name], body)
-                            told[name] = body
-                        else:
-                            desk.not_done(keys[name])
-                            told[name] = None
-                    except (OSError, wire.Closed, wire.Cut, wire.Silent):
-                        break
-                killer.join()
-                semel.start()
-                entries = desk.entries()
-                self.assertTrue(is_whole(entries))
-                acts = [json.loads(entry["entry"]) for entry in entries]
-                logged = {act["id"]: act["act"] for act in acts if act.get("act", "").startswith("resolve")}
-                for name in names:
-                    now = desk.show(keys[name]["id"])
-                    if now["state"] != "unknown":
-                        self.assertIn(now["id"], logged, "an act without its entry")
-                        expected = "resolve as done" if now["state"] == "done" else "resolve as not-done"
-                        self.assertEqual(logged[now["id"]], expected)
-                    if name in told:
-                        self.assertEqual(now["state"], "done" if told[name] is not None else "released")
-                    if told.get(name) is not None:
-                        self.assertEqual(self.pay(semel, name).body, told[name])
-            self.assertGreater(len(told), 10)
-            checked = self.run_semel("keys", "audit", "--verify", "--config", semel.config_path)
-            self.assertEqual(checked.returncode, 0, checked.stderr)
-
-
 if __name__ == "__main__":
-    harness.run()
+    operators.run()

@@ -90,7 +90,7 @@ struct House {
                              .reopening = opened.reopening,
                              .config = [this] { return worker.plan()->config; },
                              .metrics = [this] { return metrics.render(); },
-                             .upstream_trouble = [this] { return semel::gateway::upstream_trouble(worker.plan()); },
+                             .upstreams = [this] { return semel::gateway::upstream_states(worker.plan()); },
                              .draining = [] { return false; }},
                             semel::admin::Exposure::network};
 

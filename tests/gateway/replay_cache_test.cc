@@ -51,7 +51,7 @@ Replayed replayed(SharedResponse response, Time holds_until, std::uint64_t fence
 class ReplayCacheTest : public testing::Test {
  protected:
   void put(const std::string& text, std::size_t size = body_bytes, Millis ttl = day) {
-    cache_.put(key_of(text), fingerprint_of(1), replayed(answer(size), clock_.now() + ttl));
+    cache_.put(key_of(text), fingerprint_of(1), replayed(answer(size), clock_.now() + ttl), clock_.stopwatch());
   }
   bool has(const std::string& text) { return cache_.find(key_of(text)) != nullptr; }
 
@@ -63,7 +63,7 @@ class ReplayCacheTest : public testing::Test {
 TEST_F(ReplayCacheTest, FindsWhatWasPut) {
   const SharedResponse response = answer(3, 'a');
   const Replayed put = replayed(response, clock_.now() + day, 5);
-  cache_.put(key_of("k1"), fingerprint_of(7), put);
+  cache_.put(key_of("k1"), fingerprint_of(7), put, clock_.stopwatch());
   const ReplayCache::Entry* found = cache_.find(key_of("k1"));
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->key, key_of("k1"));
@@ -108,7 +108,7 @@ TEST_F(ReplayCacheTest, ReplacesAnEarlierAnswer) {
   put("k1");
   clock_.advance(Millis{3'000});
   const SharedResponse later = answer(5, 'b');
-  cache_.put(key_of("k1"), fingerprint_of(2), replayed(later, clock_.now() + day, 2));
+  cache_.put(key_of("k1"), fingerprint_of(2), replayed(later, clock_.now() + day, 2), clock_.stopwatch());
   clock_.advance(Millis{3'000});
   const ReplayCache::Entry* found = cache_.find(key_of("k1"));
   ASSERT_NE(found, nullptr);
@@ -121,7 +121,7 @@ TEST_F(ReplayCacheTest, ReplacesAnEarlierAnswer) {
 TEST_F(ReplayCacheTest, KeepsNothingThatIsOver) {
   put("k1", body_bytes, Millis{0});
   EXPECT_FALSE(has("k1"));
-  cache_.put(key_of("k2"), fingerprint_of(1), replayed(answer(1), Time{}));
+  cache_.put(key_of("k2"), fingerprint_of(1), replayed(answer(1), Time{}), clock_.stopwatch());
   EXPECT_FALSE(has("k2"));
 }
 
@@ -148,7 +148,7 @@ TEST_F(ReplayCacheTest, DropsTheLeastRecentlyUsed) {
 TEST_F(ReplayCacheTest, DropsAsManyAsItMust) {
   ReplayCache cache(clock_, 8 * overhead);
   const auto put_in = [&](const std::string& text, std::size_t size) {
-    cache.put(key_of(text), fingerprint_of(1), replayed(answer(size), clock_.now() + day));
+    cache.put(key_of(text), fingerprint_of(1), replayed(answer(size), clock_.now() + day), clock_.stopwatch());
   };
   for (int i = 0; i < 8; ++i) put_in("k" + std::to_string(i), 0);
   put_in("large", overhead);
@@ -174,11 +174,11 @@ TEST_F(ReplayCacheTest, CountsFields) {
   Response response;
   for (int i = 0; i < 10; ++i) response.fields.push_back({.name = "X-Field", .value = std::string(100, 'v')});
   cache_.put(key_of("many fields"), fingerprint_of(1),
-             replayed(std::make_shared<const Response>(response), clock_.now() + day));
+             replayed(std::make_shared<const Response>(response), clock_.now() + day), clock_.stopwatch());
   EXPECT_FALSE(has("many fields"));
   response.fields.resize(2);
   cache_.put(key_of("few fields"), fingerprint_of(1),
-             replayed(std::make_shared<const Response>(response), clock_.now() + day));
+             replayed(std::make_shared<const Response>(response), clock_.now() + day), clock_.stopwatch());
   EXPECT_TRUE(has("few fields"));
 }
 
@@ -204,8 +204,30 @@ TEST_F(ReplayCacheTest, StaysWithinItsRoom) {
 // No room at all: nothing is kept and nothing goes wrong.
 TEST_F(ReplayCacheTest, KeepsNothingWithoutRoom) {
   ReplayCache cache(clock_, 0);
-  cache.put(key_of("k1"), fingerprint_of(1), replayed(answer(0), clock_.now() + day));
+  cache.put(key_of("k1"), fingerprint_of(1), replayed(answer(0), clock_.now() + day), clock_.stopwatch());
   EXPECT_EQ(cache.find(key_of("k1")), nullptr);
+}
+
+// What was read from the store before an operator's act does not come back after it, whichever key it was.
+TEST_F(ReplayCacheTest, TakesNothingThatWasAskedForBeforeAKeyWasForgotten) {
+  const std::chrono::nanoseconds asked = clock_.stopwatch();
+  clock_.advance(Millis{1});
+  cache_.forget(key_of("k1"));
+  clock_.advance(Millis{1});
+  cache_.put(key_of("k1"), fingerprint_of(1), replayed(answer(1), clock_.now() + day), asked);
+  EXPECT_FALSE(has("k1"));
+  cache_.put(key_of("k1"), fingerprint_of(1), replayed(answer(1), clock_.now() + day), clock_.stopwatch());
+  EXPECT_TRUE(has("k1"));
+}
+
+// If nobody can say which key has changed, none is remembered, and there is room for as many as before.
+TEST_F(ReplayCacheTest, ForgetsEverythingIfNobodyCanSayWhich) {
+  for (const char* text : {"k1", "k2", "k3", "k4"}) put(text);
+  cache_.forget_all();
+  clock_.advance(Millis{1});
+  for (const char* text : {"k1", "k2", "k3", "k4"}) EXPECT_FALSE(has(text)) << text;
+  for (const char* text : {"k5", "k6", "k7", "k8"}) put(text);
+  for (const char* text : {"k5", "k6", "k7", "k8"}) EXPECT_TRUE(has(text)) << text;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -111,6 +112,30 @@ TEST_P(StoreContract, TheDeskSeesAKeyInEveryState) {
   ASSERT_EQ(said(complete(expired, take(expired, brief_terms).fence, answer_of("old"))), "ok");
   outlast(brief());
   EXPECT_TRUE(desk.find(desk.id_of(expired)).empty());
+}
+
+// The whole id of an object whose events run in order finds the event that had its turn last, in whatever state.
+TEST_P(StoreContract, TheDeskFindsTheLastEventOfAnObject) {
+  AtTheDesk desk(context_, desk_);
+  const Key object = fresh_key();
+  const auto in_order = [&](const char* stamp) {
+    Terms ordered = terms();
+    ordered.order = std::make_shared<const Order>(Order{.object = object, .stamp = stamp});
+    return ordered;
+  };
+  EXPECT_TRUE(desk.find(desk.id_of(object)).empty());
+  const Key first = fresh_key();
+  const Granted granted = take(first, in_order("1"));
+  const Held running = desk.see(object);
+  EXPECT_EQ(running.record.key.id, desk_->named(first).id);
+  EXPECT_EQ(running.record.state, Record::State::running);
+  ASSERT_EQ(said(complete(first, granted.fence, answer_of("one"))), "ok");
+  const Key second = fresh_key();
+  ASSERT_EQ(said(complete(second, take(second, in_order("2")).fence, nullptr)), "ok");
+  const Held last = desk.see(object);
+  EXPECT_EQ(last.record.key.id, desk_->named(second).id);
+  EXPECT_EQ(last.record.state, Record::State::unknown);
+  EXPECT_TRUE(desk.find(desk.id_of(object).substr(0, 31)).empty()) << "an object is no key";
 }
 
 // An unknown outcome is settled as done: every later caller gets the answer that the operator gave, byte for byte.

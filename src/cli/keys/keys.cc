@@ -41,12 +41,18 @@ struct KeysArguments {
   std::string config;
   bool json = false;
 
-  std::string key;  // the text of a key, or an id
+  std::string key;   // the text of a key, or an id
+  std::string text;  // of a key whose id is given
   std::string space = "default";
   std::string scope;
   std::string route;
   std::string webhook;
+  std::string object;
+  std::string method;
+  std::string request_body;
   std::vector<std::string> headers;
+  std::vector<std::string> fields;
+  bool from_probe = false;
   std::string state = "unknown";
   std::string older;
   std::uint64_t fence = 0;
@@ -114,24 +120,37 @@ bool split_header(const std::string& header, std::string& name, std::string& val
   return true;
 }
 
+// What describes a customer's request: where it went, what it carried. False if a header cannot be read.
+bool describe_request(const KeysArguments& given, json::object& body) {
+  body["route"] = given.route;
+  if (!given.method.empty()) body["method"] = given.method;
+  if (!given.request_body.empty()) body["body"] = given.request_body;
+  json::object fields;
+  for (const std::string& header : given.headers) {
+    std::string name;
+    std::string value;
+    if (!split_header(header, name, value)) return false;
+    fields[name] = value;
+  }
+  body["fields"] = std::move(fields);
+  return true;
+}
+
 int find(const KeysArguments& given) {
   json::object body;
+  if (!given.object.empty() && given.webhook.empty()) return complain("--object: the object of which --webhook?", 2);
+  if (given.object.empty() && given.key.empty()) return complain("which key? Give its text, or --object", 2);
   if (!given.webhook.empty()) {
     body["webhook"] = given.webhook;
-    body["event"] = given.key;
+    if (given.object.empty()) body["event"] = given.key;
+    if (!given.object.empty()) body["object"] = given.object;
   } else {
     body["key"] = given.key;
     if (given.route.empty()) body["namespace"] = given.space;
     if (given.route.empty()) body["scope"] = given.scope;
-    if (!given.route.empty()) body["route"] = given.route;
-    json::object fields;
-    for (const std::string& header : given.headers) {
-      std::string name;
-      std::string value;
-      if (!split_header(header, name, value)) return complain("--header: must be \"Name: value\"", 2);
-      fields[name] = value;
+    if (!given.route.empty() && !describe_request(given, body)) {
+      return complain("--header: must be \"Name: value\"", 2);
     }
-    body["fields"] = std::move(fields);
   }
   const Heard heard = ask(given, "POST", "/v1/keys/find", json::serialize(body));
   if (heard.code != 0) return heard.code;
@@ -188,6 +207,12 @@ int resolve(const KeysArguments& given) {
   json::object body;
   body["as"] = given.as;
   if (given.as != "done") return act(given, "resolve", std::move(body));
+  if (given.from_probe) {
+    body["from"] = "probe";
+    if (!given.text.empty()) body["key"] = given.text;
+    if (!describe_request(given, body)) return complain("--header: must be \"Name: value\"", 2);
+    return act(given, "resolve", std::move(body));
+  }
   std::string content = given.body;
   if (content == "@-") {
     content.assign(std::istreambuf_iterator<char>(std::cin), {});
@@ -197,7 +222,7 @@ int resolve(const KeysArguments& given) {
     content = *std::move(read);
   }
   json::array fields;
-  for (const std::string& header : given.headers) {
+  for (const std::string& header : given.fields) {
     std::string name;
     std::string value;
     if (!split_header(header, name, value)) return complain("--field: must be \"Name: value\"", 2);
@@ -243,6 +268,14 @@ CLI::App* add(CLI::App& keys, const Given& given, const char* name, const char* 
   return command;
 }
 
+void add_request(CLI::App& command, const Given& given) {
+  command.add_option("--route", given->route, "A path: namespace and scope follow from its route and --header");
+  command.add_option("--header", given->headers, "\"Name: value\"; may be given several times")
+      ->allow_extra_args(false);
+  command.add_option("--method", given->method, "Of the request, if it was not POST");
+  command.add_option("--request-body", given->request_body, "Of the request, if the route makes the key from it");
+}
+
 void add_acts(CLI::App& keys, const Given& given, Command& run) {
   CLI::App* resolved = add(keys, given, "resolve", "Settle an unknown outcome");
   resolved->add_option("id", given->key, "The id of the key")->required();
@@ -250,8 +283,11 @@ void add_acts(CLI::App& keys, const Given& given, Command& run) {
   resolved->add_option("--as", given->as, "done or not-done")->required()->check(CLI::IsMember({"done", "not-done"}));
   resolved->add_option("--status", given->status, "Of the answer to replay")->capture_default_str();
   resolved->add_option("--body", given->body, "Of the answer: text, @FILE or @-");
-  resolved->add_option("--field", given->headers, "Of the answer: \"Name: value\"; may be given several times")
+  resolved->add_option("--field", given->fields, "Of the answer: \"Name: value\"; may be given several times")
       ->allow_extra_args(false);
+  CLI::Option* probe = resolved->add_flag("--from-probe", given->from_probe, "Ask the upstream now for the answer");
+  resolved->add_option("--key", given->text, "For the probe: the text of the key")->needs(probe);
+  add_request(*resolved, given);
   resolved->add_option("--reason", given->reason, "Why; kept in the audit log")->required();
   resolved->callback([given, &run] { run = [given] { return resolve(*given); }; });
 
@@ -276,12 +312,12 @@ void add_keys(CLI::App& app, Command& run) {
   keys->footer("Exit codes: 0 done; 1 no such key, or it has moved on; 2 wrong usage; 3 not allowed; 4 no answer");
 
   CLI::App* found = add(*keys, given, "find", "A key by what the customer sent");
-  found->add_option("key", given->key, "The text of the key, or the id of a webhook's event")->required();
+  found->add_option("key", given->key, "The text of the key, or the id of a webhook's event");
   found->add_option("--namespace", given->space, "Of the route")->capture_default_str();
   found->add_option("--scope", given->scope, "What identifies the customer, such as the Authorization field");
-  found->add_option("--route", given->route, "A path: namespace and scope follow from its route and --header");
-  found->add_option("--header", given->headers, "\"Name: value\"; may be given several times")->allow_extra_args(false);
+  add_request(*found, given);
   found->add_option("--webhook", given->webhook, "The path of a webhook: the key is an event's id");
+  found->add_option("--object", given->object, "In place of the event's id: the object that it is about");
   found->callback([given, &run] { run = [given] { return find(*given); }; });
 
   CLI::App* shown = add(*keys, given, "show", "How a key stands");

@@ -53,6 +53,13 @@ Async<void> EmbeddedDesk::settle(Digest id, core::Settlement settlement) {
   co_return std::move(request.answer);
 }
 
+// Of an object, if it was asked for by its whole id.
+std::optional<Record> EmbeddedDesk::last_event(const Record& object, const std::string& id_begins) {
+  if (id_begins.size() != sizeof(Digest) || object.progress == nullptr) return std::nullopt;
+  Result<std::optional<Record>> event = ledger_.read(object.progress->event);
+  return event ? *std::move(event) : std::nullopt;
+}
+
 Result<std::vector<Held>> EmbeddedDesk::find_now(const std::string& id_begins, std::size_t limit) {
   const Result<std::vector<Digest>> ids = ledger_.ids(id_begins, limit);
   if (!ids) return std::unexpected(ids.error());
@@ -61,8 +68,9 @@ Result<std::vector<Held>> EmbeddedDesk::find_now(const std::string& id_begins, s
     const Result<std::optional<Record>> read = ledger_.read(id);
     if (!read && ids->size() == 1) return std::unexpected(read.error());
     if (!read) continue;
-    const std::optional<Record>& record = *read;
-    if (!record || record->state == Record::State::object) continue;
+    std::optional<Record> record = *read;
+    if (record && record->state == Record::State::object) record = last_event(*record, id_begins);
+    if (!record) continue;
     if (std::optional<Held> held = core::step_look(&*record, ledger_.clock().now())) found.push_back(*std::move(held));
   }
   return found;

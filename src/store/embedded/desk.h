@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class EmbeddedDesk : public Desk {
 
  private:
   Result<std::vector<Held>> find_now(const std::string& id_begins, std::size_t limit);
+  std::optional<Record> last_event(const Record& object, const std::string& id_begins);
   Result<KeyList> list_now(const KeyFilter& filter, const std::string& cursor);
 
   RocksLedger& ledger_;

@@ -70,6 +70,7 @@ Async<void> PostgresDesk::settle(Digest id, core::Settlement settlement) {
   request.settlement = std::move(settlement);
   Result<void> asked = co_await submit(&call);
   if (!asked) co_return asked;
+  if (request.answer || request.answer.error().code != Code::fenced) changed_(id);
   co_return std::move(request.answer);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,7 +26,9 @@ namespace semel::store::postgres {
 
 class PostgresDesk : public Desk, public AuditLog {
  public:
-  PostgresDesk(const Clock& clock, DriverOptions options) : clock_(clock), options_(std::move(options)) {}
+  // `changed` is called with each key that was settled here, or may have been.
+  PostgresDesk(const Clock& clock, DriverOptions options, std::function<void(const Digest&)> changed)
+      : clock_(clock), options_(std::move(options)), changed_(std::move(changed)) {}
 
   Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) override;
   Async<KeyList> list(KeyFilter filter, std::string cursor) override;
@@ -38,6 +41,7 @@ class PostgresDesk : public Desk, public AuditLog {
 
   const Clock& clock_;
   const DriverOptions options_;
+  const std::function<void(const Digest&)> changed_;
   std::unique_ptr<Driver> driver_;  // null until it is first used; made on the thread of aside_
   Aside aside_;
 };

@@ -30,6 +30,8 @@ namespace semel::store::postgres {
 namespace {
 
 constexpr const char* listen_sql = "LISTEN semel_ended";
+constexpr const char* listen_changes_sql = "LISTEN semel_changed";
+constexpr const char* changed_sql = "SELECT pg_notify('semel_changed', id) FROM unnest($1::text[]) AS i(id)";
 constexpr const char* tell_sql = "SELECT pg_notify('semel_ended', id) FROM unnest($1::text[]) AS i(id)";
 constexpr const char* expect_sql = "SELECT encode(id, 'hex') FROM semel.await_1($2::integer, $1::bytea[])";
 constexpr Millis pause{1'000};  // after a failure
@@ -72,12 +74,21 @@ NotifyListener::~NotifyListener() {
   close(wake_fd_);
 }
 
+void NotifyListener::watch_changes(Changed changed) {
+  changed_ = std::move(changed);
+  add(pending_.changed, {});  // starts the thread, which listens
+}
+
 void NotifyListener::expect(const Digest& id) {
-  add(expected_, {id});
+  add(pending_.expected, {id});
 }
 
 void NotifyListener::tell(const std::vector<Digest>& ids) {
-  add(told_, ids);
+  add(pending_.told, ids);
+}
+
+void NotifyListener::tell_changed(const Digest& id) {
+  add(pending_.changed, {id});
 }
 
 void NotifyListener::add(std::vector<Digest>& list, const std::vector<Digest>& ids) {
@@ -92,15 +103,13 @@ void NotifyListener::add(std::vector<Digest>& list, const std::vector<Digest>& i
 
 void NotifyListener::serve() {
   for (;;) {
-    std::vector<Digest> expected;
-    std::vector<Digest> told;
+    Pending pending;
     {
       const std::scoped_lock lock(mutex_);
       if (closing_) return;
-      std::swap(expected, expected_);
-      std::swap(told, told_);
+      std::swap(pending, pending_);
     }
-    if (connected()) work(expected, told);
+    if (connected()) work(pending);
     if (connection_ != nullptr) hear();
     wait();
   }
@@ -113,17 +122,22 @@ bool NotifyListener::connected() {
   retry_at_ = clock_.now() + pause;
   Result<DatabaseConnection> fresh = connect_newest(clock_, url_, time_max_);
   if (!fresh || !ask(clock_, fresh->get(), listen_sql, {}, time_max_)) return false;
+  if (changed_ && !ask(clock_, fresh->get(), listen_changes_sql, {}, time_max_)) return false;
   connection_ = *std::move(fresh);
+  if (changed_) changed_(nullptr);  // who knows what was said while nobody listened
   return true;
 }
 
-void NotifyListener::work(const std::vector<Digest>& expected, const std::vector<Digest>& told) {
-  if (!told.empty()) {
-    const std::array<std::string, 1> ids{list(told, "")};
-    if (!ask(clock_, connection_.get(), tell_sql, ids, time_max_)) return connection_.reset();
-  }
-  if (expected.empty()) return;
-  const std::array<std::string, 2> parameters{list(expected, "\\\\x"), std::to_string(time_max_.count())};
+bool NotifyListener::tell_all(const char* sql, const std::vector<Digest>& ids) {
+  if (ids.empty()) return true;
+  const std::array<std::string, 1> parameters{list(ids, "")};
+  return ask(clock_, connection_.get(), sql, parameters, time_max_).has_value();
+}
+
+void NotifyListener::work(const Pending& pending) {
+  if (!tell_all(changed_sql, pending.changed) || !tell_all(tell_sql, pending.told)) return connection_.reset();
+  if (pending.expected.empty()) return;
+  const std::array<std::string, 2> parameters{list(pending.expected, "\\\\x"), std::to_string(time_max_.count())};
   const auto over = ask(clock_, connection_.get(), expect_sql, parameters, time_max_);
   if (!over) return connection_.reset();
   for (const Row& row : *over) {
@@ -138,7 +152,9 @@ void NotifyListener::hear() {
     const std::unique_ptr<PGnotify, decltype(&PQfreemem)> notice(PQnotifies(connection_.get()), &PQfreemem);
     if (notice == nullptr) return;
     const std::optional<Digest> id = id_of(notice->extra);
-    if (id && ended_) ended_(*id);
+    const bool change = std::string_view(notice->relname) == "semel_changed";
+    if (id && change && changed_) changed_(&*id);
+    if (id && !change && ended_) ended_(*id);
   }
 }
 

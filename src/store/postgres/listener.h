@@ -21,6 +21,7 @@ namespace semel::store::postgres {
 class NotifyListener {
  public:
   using Ended = std::function<void(const Digest&)>;
+  using Changed = std::function<void(const Digest*)>;
 
   NotifyListener(const Clock& clock, std::string url, Millis time_max);
   ~NotifyListener();
@@ -28,14 +29,26 @@ class NotifyListener {
   NotifyListener& operator=(const NotifyListener&) = delete;
 
   void watch(Ended ended) { ended_ = std::move(ended); }
+  // From now on also hears of keys that operators have changed elsewhere. Once, before anything is told.
+  void watch_changes(Changed changed);
   void expect(const Digest& id);
   void tell(const std::vector<Digest>& ids);
+  // An operator has changed the key here. Every process that watches is told, marked or not: that is rare.
+  void tell_changed(const Digest& id);
 
  private:
+  // What is to be sent.
+  struct Pending {
+    std::vector<Digest> expected;
+    std::vector<Digest> told;
+    std::vector<Digest> changed;
+  };
+
   void add(std::vector<Digest>& list, const std::vector<Digest>& ids);
   void serve();
   bool connected();
-  void work(const std::vector<Digest>& expected, const std::vector<Digest>& told);
+  void work(const Pending& pending);
+  bool tell_all(const char* sql, const std::vector<Digest>& ids);
   void hear();
   void wait();
 
@@ -44,12 +57,12 @@ class NotifyListener {
   const Millis time_max_;
   const int wake_fd_;
   Ended ended_;
+  Changed changed_;
   DatabaseConnection connection_;  // of the thread
   Time retry_at_;
 
   std::mutex mutex_;
-  std::vector<Digest> expected_;
-  std::vector<Digest> told_;
+  Pending pending_;
   bool closing_ = false;
   std::thread thread_;
 };

@@ -38,7 +38,8 @@ CREATE TRIGGER notes_doubts AFTER UPDATE OF state ON semel.keys
 CREATE TRIGGER forgets_doubts AFTER DELETE ON semel.keys
   FOR EACH ROW WHEN (OLD.state = 'unknown') EXECUTE FUNCTION semel.doubts_changed_2();
 
--- The keys between two ids. As a claim answers, but also those that were released.
+-- The keys between two ids. As a claim answers, but also those that were released. One id may be that of an object: then
+-- the event of it that had its turn last.
 CREATE FUNCTION semel.find_2(believed text, patience_ms integer, first_id bytea, last_id bytea, count_max bigint)
 RETURNS TABLE (
   id bytea, mine boolean, space text, scope bytea, state semel.key_state, fence bigint, owner bigint,
@@ -56,6 +57,13 @@ BEGIN
       FROM semel.keys k
      WHERE k.id >= first_id AND k.id <= last_id
      ORDER BY k.id LIMIT count_max;
+  IF first_id = last_id THEN
+    RETURN QUERY
+      SELECT k.id, false, k.space, k.scope, k.state, k.fence, k.owner, k.fingerprint, k.claimed_at, k.lease_until,
+             k.expires_at, k.response, date_trunc('milliseconds', clock_timestamp())
+        FROM semel.objects o JOIN semel.keys k ON k.id = o.event
+       WHERE o.id = first_id;
+  END IF;
 END
 $$;
 

@@ -81,6 +81,18 @@ class ShardedDesk : public Desk {
   const std::vector<Shard>& shards_;
 };
 
+class ShardedChanges : public RemoteChanges {
+ public:
+  explicit ShardedChanges(const std::vector<Shard>& shards) : shards_(shards) {}
+
+  void watch(std::function<void(const Digest*)> changed) override {
+    for (const Shard& shard : shards_) shard.opened.changes->watch(changed);
+  }
+
+ private:
+  const std::vector<Shard>& shards_;
+};
+
 class ShardedStore : public Store, public Endings, public Reopening, public Lookup {
  public:
   ShardedStore(std::vector<Shard> shards, ShardNames names) : shards_(std::move(shards)), names_(std::move(names)) {
@@ -90,6 +102,7 @@ class ShardedStore : public Store, public Endings, public Reopening, public Look
   }
 
   Desk& desk() { return desk_; }
+  RemoteChanges& changes() { return changes_; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     Store& home = home_of(key);
@@ -179,6 +192,7 @@ class ShardedStore : public Store, public Endings, public Reopening, public Look
   ShardNames names_;
   std::vector<std::size_t> former_;  // positions of names_.former
   ShardedDesk desk_{shards_};
+  ShardedChanges changes_{shards_};
 };
 
 }  // namespace
@@ -203,6 +217,7 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.reopening != nullptr; });
   const bool looks = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.lookup != nullptr; });
   const bool sees = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.desk != nullptr; });
+  const bool changes = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.changes != nullptr; });
   // One of them has the log, whatever the order of the addresses.
   const auto first = std::ranges::min_element(names.all) - names.all.begin();
   AuditLog* const audit = shards[static_cast<std::size_t>(first)].opened.audit;
@@ -212,6 +227,7 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
   if (reopens) opened.reopening = sharded.get();
   if (looks) opened.lookup = sharded.get();
   if (sees) opened.desk = &sharded->desk();
+  if (changes) opened.changes = &sharded->changes();
   opened.audit = audit;
   opened.store = std::move(sharded);
   return opened;

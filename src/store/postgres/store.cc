@@ -21,6 +21,7 @@
 #include "store/postgres/listener.h"
 #include "store/postgres/shards.h"
 #include "store/postgres/statement.h"
+#include "store/remote_changes.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -43,13 +44,14 @@ std::string set_of_names(std::vector<std::string> names) {
 
 constexpr std::size_t sweep_chunk = 1'000;  // so that no connection is busy with it for long
 
-class PostgresStore : public BatchedStore, public Endings, public FormerHome {
+class PostgresStore : public BatchedStore, public Endings, public FormerHome, public RemoteChanges {
  public:
   PostgresStore(const Clock& clock, const std::string& url, const std::string& identity, const PostgresOptions& options)
       : BatchedStore(sweep_chunk),
         listener_(clock, url, options.time_max),
         driver_(clock, driver_options(url, identity, options, options.connections)),
-        desk_(clock, driver_options(url, identity, options, 1)) {}
+        desk_(clock, driver_options(url, identity, options, 1),
+              [this](const Digest& id) { listener_.tell_changed(id); }) {}
 
   Result<void> start() { return driver_.start(); }
   PostgresDesk& desk() { return desk_; }
@@ -68,6 +70,13 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome {
 
   void watch(std::function<void(const Digest&)> ended) override { listener_.watch(std::move(ended)); }
   void expect(const Key& key) override { listener_.expect(key.id); }
+  void watch(std::function<void(const Digest*)> changed) override { listener_.watch_changes(std::move(changed)); }
+
+  Async<bool> reopen(Key key) override {
+    Result<bool> reopened = co_await BatchedStore::reopen(key);
+    if (!reopened || *reopened) listener_.tell_changed(key.id);  // what was not answered may have been done
+    co_return reopened;
+  }
 
  private:
   Task<void> submit(StoreCall& call) override { return driver_.submit(call); }
@@ -110,6 +119,7 @@ Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options
     shard.opened.lookup = store.get();
     shard.opened.desk = &store->desk();
     shard.opened.audit = &store->desk();
+    shard.opened.changes = store.get();
     shard.opened.store = std::move(store);
   }
   Result<ShardNames> names = names_of(clock, options.urls, options.time_max);
