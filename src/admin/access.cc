@@ -1,3 +1,4 @@
+// First where a request comes from, then whose it is, then whether that suffices.
 #include "admin/access.h"
 
 #include <cstddef>
@@ -5,10 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "admin/answers.h"
 #include "admin/caller.h"
 #include "admin/page.h"
+#include "admin/sign_in.h"
 #include "config/config.h"
 #include "core/crypto.h"
 #include "policy/request_view.h"
@@ -26,8 +29,8 @@ std::string_view field_of(const policy::RequestView& request, std::string_view n
   return lines.empty() ? std::string_view() : lines.front();
 }
 
-bool has_tokens(const config::AdminConfig& config) {
-  return !config.token.empty() || !config.viewer.empty() || !config.operates.empty() || !config.admin.empty();
+bool is_safe(const policy::RequestView& request) {
+  return request.method == "GET" || request.method == "HEAD";
 }
 
 // All tokens are compared, so that the time tells nothing.
@@ -63,22 +66,50 @@ Response unauthorized() {
   return answer;
 }
 
+// What a cookie does not suffice for. Reading by a page of another origin would leave an entry in the audit log.
+std::string_view not_for_a_cookie(const policy::RequestView& request) {
+  if (!is_safe(request)) return not_of_our_page(request);
+  return is_of_another_origin(request) ? "a page of another origin may not read this" : std::string_view();
+}
+
 }  // namespace
 
+bool has_tokens(const config::AdminConfig& config) {
+  return !config.token.empty() || !config.viewer.empty() || !config.operates.empty() || !config.admin.empty();
+}
+
+std::string_view not_of_our_page(const policy::RequestView& request) {
+  if (is_of_another_origin(request)) return "a page of another origin may not send this";
+  if (field_of(request, "Sec-Fetch-Site") != "same-origin" && field_of(request, "Origin").empty()) {
+    return "with a cookie, Sec-Fetch-Site or Origin must say that our own page sent this; programs send a token";
+  }
+  if (policy::media_type_of(request) != "application/json") return "with a cookie, Content-Type: application/json";
+  if (field_of(request, "X-Semel") != "1") return "with a cookie, X-Semel: 1 is needed";
+  return {};
+}
+
 std::expected<Caller, Response> admitted(Access access, const policy::RequestView& request,
-                                         const config::AdminConfig& config) {
+                                         const config::AdminConfig& config, const Sessions& sessions) {
   Caller caller{.role = Role::viewer, .name = {}, .from = std::string(request.ip)};
   caller.name = field_of(request, "X-Semel-User").substr(0, name_bytes_max);
   if (access == Access::anyone) return caller;
-  const bool safe = request.method == "GET" || request.method == "HEAD";
-  if (!safe && is_of_another_origin(request)) {
+  if (!is_safe(request) && is_of_another_origin(request)) {
     return std::unexpected(error_answer(403, "a page of another origin may not send this"));
   }
   if (!has_tokens(config)) {
     if (access == Access::reader) return caller;
     return std::unexpected(error_answer(403, "needs a token: set token or tokens in [admin]"));
   }
-  const std::optional<Role> role = role_of(field_of(request, "Authorization"), config);
+  const std::string_view authorization = field_of(request, "Authorization");
+  std::optional<Role> role = role_of(authorization, config);
+  if (authorization.empty() && sessions.sign_ins != nullptr) {
+    if (auto session = sessions.sign_ins->of(request, sessions.now, config)) {
+      const std::string_view why = not_for_a_cookie(request);
+      if (!why.empty()) return std::unexpected(error_answer(403, why));
+      role = session->role;
+      caller.name = std::move(session->name);
+    }
+  }
   if (!role) return std::unexpected(unauthorized());
   caller.role = *role;
   if (access == Access::changer && caller.role == Role::viewer) {

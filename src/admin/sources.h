@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "admin/sign_in.h"
 #include "config/config.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
+#include "telemetry/recent.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -30,6 +32,9 @@ struct Sources {
   store::Desk* desk = nullptr;                                    // null if the store has none
   store::AuditLog* audit = nullptr;                               // the same; without it nothing is settled
   std::function<Time()> now = {};                                 // for the audit log
+  SignIns* sign_ins = nullptr;                                    // null if there is no dashboard to sign in to
+  const telemetry::Recent* recent = nullptr;                      // the last hour; null if nothing is sampled
+  std::function<telemetry::Moment()> moment = {};                 // and this second; set if that is
 };
 
 }  // namespace semel::admin

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "admin/admin.h"
+#include "admin/sign_in.h"
 #include "admin/sources.h"
 #include "api/access.h"
 #include "api/api.h"
@@ -25,6 +26,7 @@
 #include "cli/signals.h"
 #include "cli/stores.h"
 #include "config/config.h"
+#include "core/encoding.h"
 #include "gateway/gateway.h"
 #include "gateway/plan.h"
 #include "gateway/replay_cache.h"
@@ -33,8 +35,10 @@
 #include "store/audit_log.h"
 #include "store/capable_store.h"
 #include "store/desk.h"
+#include "store/identity.h"
 #include "store/lookup.h"
 #include "telemetry/metrics.h"
+#include "telemetry/recent.h"
 #include "telemetry/request_log.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -111,6 +115,8 @@ struct Operated {
   Reopening* reopening;
   store::Desk* desk;
   store::AuditLog* audit;
+  admin::SignIns& sign_ins;
+  telemetry::Recent& recent;
 };
 Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& operated, Clock& clock,
                                  const config::AdminConfig& config) {
@@ -125,7 +131,10 @@ Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& oper
                          .forgotten_within = gateway::ReplayCache::trusted_for,
                          .desk = operated.desk,
                          .audit = operated.audit,
-                         .now = [&clock] { return clock.wall(); }};
+                         .now = [&clock] { return clock.wall(); },
+                         .sign_ins = &operated.sign_ins,
+                         .recent = &operated.recent,
+                         .moment = [&] { return telemetry::moment_of(gateway.metrics(), clock.wall()); }};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));
@@ -169,8 +178,14 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   }
   for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   telemetry::LogSink log(STDOUT_FILENO);
-  const Operated operated{
-      .store = *store->store, .reopening = store->reopening, .desk = store->desk, .audit = store->audit};
+  admin::SignIns sign_ins(core::to_hex(store::random_salt()) + core::to_hex(store::random_salt()));
+  telemetry::Recent recent;
+  const Operated operated{.store = *store->store,
+                          .reopening = store->reopening,
+                          .desk = store->desk,
+                          .audit = store->audit,
+                          .sign_ins = sign_ins,
+                          .recent = recent};
   store::Lookup* const lookup = store->lookup;
   api::Rates rates;  // outlives the gateway, which owns what uses it
   auto gateway = gateway::Gateway::open(config, *std::move(store), *clock, log, random_seed(), store_metrics);
@@ -185,7 +200,8 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   (*gateway)->start();
   hooks.started({.gateway = (*gateway)->port(), .admin = *admin_port, .api = *api_port});
   for (;;) {
-    const Signal signal = next_signal(std::chrono::hours(1));
+    recent.add(telemetry::moment_of((*gateway)->metrics(), clock->wall()));
+    const Signal signal = next_signal(telemetry::Recent::step);
     if (signal == Signal::stop) break;
     if (signal != Signal::reload || !hooks.new_config) continue;
     const std::shared_ptr<const config::Config> next = hooks.new_config();
