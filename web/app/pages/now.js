@@ -38,7 +38,7 @@ function Tile({ title, value, unit = "", note = "", level = "", link: wanted = n
 function perSecond(now, name) {
   return now.series[name].map((each, at) => {
     const seconds = (now.times[at + 1] - now.times[at]) / 1000;
-    return seconds > 0 ? each / seconds : null;
+    return seconds >= 3 || now.times.length < 4 ? each / seconds : null; // the last piece may be too short to tell a rate
   });
 }
 
