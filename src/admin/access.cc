@@ -60,8 +60,8 @@ bool is_of_another_origin(const policy::RequestView& request) {
   return origin != field_of(request, "Host");
 }
 
-Response unauthorized() {
-  Response answer = error_answer(401, "send Authorization: Bearer TOKEN");
+Response unauthorized(std::string_view detail) {
+  Response answer = error_answer(401, detail);
   answer.fields.push_back({.name = "WWW-Authenticate", .value = "Bearer realm=\"semel\""});
   return answer;
 }
@@ -74,7 +74,7 @@ std::string_view not_for_a_cookie(const policy::RequestView& request) {
 
 }  // namespace
 
-bool has_tokens(const config::AdminConfig& config) {
+bool knows_anybody(const config::AdminConfig& config) {
   return !config.token.empty() || !config.viewer.empty() || !config.operates.empty() || !config.admin.empty();
 }
 
@@ -96,7 +96,7 @@ std::expected<Caller, Response> admitted(Access access, const policy::RequestVie
   if (!is_safe(request) && is_of_another_origin(request)) {
     return std::unexpected(error_answer(403, "a page of another origin may not send this"));
   }
-  if (!has_tokens(config)) {
+  if (!knows_anybody(config)) {
     if (access == Access::reader) return caller;
     return std::unexpected(error_answer(403, "needs a token: set token or tokens in [admin]"));
   }
@@ -110,10 +110,10 @@ std::expected<Caller, Response> admitted(Access access, const policy::RequestVie
       caller.name = std::move(session->name);
     }
   }
-  if (!role) return std::unexpected(unauthorized());
+  if (!role) return std::unexpected(unauthorized("send Authorization: Bearer TOKEN"));
   caller.role = *role;
   if (access == Access::changer && caller.role == Role::viewer) {
-    return std::unexpected(error_answer(403, "needs the role operator; this token has the role viewer"));
+    return std::unexpected(error_answer(403, "needs the role operator; this caller has the role viewer"));
   }
   return caller;
 }

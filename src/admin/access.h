@@ -33,6 +33,7 @@ std::expected<Caller, Response> admitted(Access access, const policy::RequestVie
 // Why a request may not have come from our own page; empty if it has.
 std::string_view not_of_our_page(const policy::RequestView& request);
 
-bool has_tokens(const config::AdminConfig& config);
+// Whether the configuration has anybody who could be asked for. Without, everybody who reaches the listener reads.
+bool knows_anybody(const config::AdminConfig& config);
 
 }  // namespace semel::admin

@@ -50,7 +50,7 @@ Task<Response> show_session(const Sources* sources, policy::RequestView request,
   const auto caller = admitted(Access::reader, request, config->admin, sessions);
   std::string body;
   core::json::JsonWriter json(body);
-  json.begin_object().boolean("signed_in", caller.has_value()).boolean("tokens", has_tokens(config->admin));
+  json.begin_object().boolean("signed_in", caller.has_value()).boolean("tokens", knows_anybody(config->admin));
   if (!caller) {
     json.end_object();
     co_return json_answer(200, std::move(body));

@@ -1,5 +1,10 @@
 // Values as people read them. Pure: the time of now and the zone are parameters.
-const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1000]];
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1000],
+];
 
 // "3 h 12 min", "45 s", "0.4 s": at most two units.
 export function duration(ms) {

@@ -11,17 +11,24 @@ const GONE = {
 export function lazy(load, name) {
   let Page = null;
   let loading = null;
-  const once = () => (loading ??= load().then((module) => {
-    Page = module[name];
-  }, (error) => {
-    loading = null;
-    throw error;
-  }));
+  const once = () =>
+    (loading ??= load().then(
+      (module) => {
+        Page = module[name];
+      },
+      (error) => {
+        loading = null;
+        throw error;
+      },
+    ));
   function Lazy(props) {
     const [state, setState] = useState(Page ? "there" : "coming");
     const fetchIt = () => {
       setState("coming");
-      once().then(() => setState("there"), () => setState("gone"));
+      once().then(
+        () => setState("there"),
+        () => setState("gone"),
+      );
     };
     useEffect(() => {
       if (!Page) fetchIt();

@@ -47,8 +47,14 @@ export function usePieces(ask, on = []) {
     try {
       const got = await latest.current(cursor, mine.signal);
       if (mine.signal.aborted) return;
-      setState({ items: [...before.items, ...got.items], cursor: got.cursor ?? "", searchedTo: got.searched_to ?? null,
-        complete: got.complete ?? !got.cursor, problem: null, busy: false });
+      setState({
+        items: [...before.items, ...got.items],
+        cursor: got.cursor ?? "",
+        searchedTo: got.searched_to ?? null,
+        complete: got.complete ?? !got.cursor,
+        problem: null,
+        busy: false,
+      });
     } catch (problem) {
       if (!mine.signal.aborted) setState({ ...before, problem, busy: false });
     }

@@ -28,7 +28,8 @@ function Place({ route, session }) {
   const Page = id ? DETAILS[first] : first === "now" ? Now : first === "key" ? null : LATER[first];
   if (!Page) return html`<${Empty} title="There is no such page">Choose one on the left, or search with /.<//>`;
   const place = PLACES.flatMap((group) => group.pages).find((page) => page.path === first);
-  if (place && !offers(session, place.needs)) return html`<h1 id="title" tabindex="-1">${place.title}</h1><${Missing} what=${place.title.toLowerCase()} />`;
+  if (place && !offers(session, place.needs))
+    return html`<h1 id="title" tabindex="-1">${place.title}</h1><${Missing} what=${place.title.toLowerCase()} />`;
   return html`<${Page} key=${route.path.join("/")} id=${id} query=${route.query} />`;
 }
 
@@ -50,7 +51,11 @@ function SignedIn({ session, onOut }) {
     localStorage.setItem("semel.zone", next ?? "");
     setZone(next);
   };
-  const doubt = useLoad((signal) => (offers(session, "GET /v1/keys") ? get("/v1/keys?state=unknown&limit=100", signal) : null), [], 15_000);
+  const doubt = useLoad(
+    (signal) => (offers(session, "GET /v1/keys") ? get("/v1/keys?state=unknown&limit=100", signal) : null),
+    [],
+    15_000,
+  );
   const place = route.path.join("/");
   useEffect(() => {
     document.getElementById("title")?.focus({ preventScroll: true });
@@ -86,7 +91,11 @@ function App() {
     });
   }, []);
   if (session?.signed_in) return html`<${SignedIn} session=${session} onOut=${() => setSession({ signed_in: false })} />`;
-  if (session) return html`<${SignIn} why=${problem} onSession=${(next) => { setProblem(null); setSession(next); }} />`;
+  if (session)
+    return html`<${SignIn} why=${problem} onSession=${(next) => {
+      setProblem(null);
+      setSession(next);
+    }} />`;
   if (problem) return html`<main class="sign-in"><${ProblemBox} problem=${problem} retry=${load} /></main>`;
   return html`<main class="sign-in"><${Wait} /></main>`;
 }

@@ -33,12 +33,13 @@ export function valuesOf(samples, name, label) {
 
 // The value below which `part` of a histogram's observations lie; null if there are none.
 export function quantileOf(samples, name, wanted, part) {
-  const buckets = samples.filter((each) => each.name === `${name}_bucket` &&
-    Object.entries(wanted).every(([key, text]) => each.labels[key] === text))
+  const buckets = samples
+    .filter((each) => each.name === `${name}_bucket` && Object.entries(wanted).every(([key, text]) => each.labels[key] === text))
     .map((each) => ({ to: each.labels.le === "+Inf" ? Infinity : Number(each.labels.le), below: each.value }));
   const all = buckets.length ? buckets[buckets.length - 1].below : 0;
   if (!all) return null;
-  let from = 0, before = 0;
+  let from = 0,
+    before = 0;
   for (const { to, below } of buckets) {
     if (below >= part * all) {
       if (to === Infinity) return from;

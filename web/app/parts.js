@@ -5,7 +5,8 @@ import { ago, cityName, clock, duration, moment, short } from "./format.js";
 // What the whole page knows: the session, the zone that times are shown in, the time of now (each second).
 export const Desk = createContext({ session: {}, zone: undefined, now: 0 });
 export const useDesk = () => useContext(Desk);
-export const may = (session, role) => ["viewer", "operator", "admin"].indexOf(session.role) >= ["viewer", "operator", "admin"].indexOf(role);
+export const may = (session, role) =>
+  ["viewer", "operator", "admin"].indexOf(session.role) >= ["viewer", "operator", "admin"].indexOf(role);
 export const offers = (session, operation) => (session.operations ?? []).includes(operation);
 
 // A time in the chosen zone; the other zone is in its title.
@@ -17,14 +18,23 @@ export function When({ at, both = false, since = false }) {
   const named = (its) => (its === "UTC" ? "UTC" : cityName());
   const title = `${clock(time, zone, { date: true })} ${named(zone)}\n${clock(time, other, { date: true })} ${named(other)}`;
   return html`<span class="when"><time datetime=${new Date(time).toISOString()} title=${title}>${moment(time, now, zone)}</time>${
-    both && html` <span class="muted">${named(zone)} · ${clock(time, other)} ${named(other)}</span>`}${
-    since && html` <span class="muted">· ${time > now ? `in ${duration(time - now)}` : ago(time, now)}</span>`}</span>`;
+    both && html` <span class="muted">${named(zone)} · ${clock(time, other)} ${named(other)}</span>`
+  }${since && html` <span class="muted">· ${time > now ? `in ${duration(time - now)}` : ago(time, now)}</span>`}</span>`;
 }
 
 const STATES = {
-  unknown: ["red", "in doubt"], running: ["blue", "running"], done: ["green", "done"], released: ["grey", "free again"],
-  pending: ["blue", "waiting"], waiting: ["blue", "waiting"], dead: ["red", "dead letter"], delivered: ["green", "delivered"],
-  paused: ["amber", "paused"], failed: ["red", "failed"], cancelled: ["grey", "cancelled"], discarded: ["grey", "discarded"],
+  unknown: ["red", "in doubt"],
+  running: ["blue", "running"],
+  done: ["green", "done"],
+  released: ["grey", "free again"],
+  pending: ["blue", "waiting"],
+  waiting: ["blue", "waiting"],
+  dead: ["red", "dead letter"],
+  delivered: ["green", "delivered"],
+  paused: ["amber", "paused"],
+  failed: ["red", "failed"],
+  cancelled: ["grey", "cancelled"],
+  discarded: ["grey", "discarded"],
 };
 
 export function Chip({ level = "grey", children }) {
@@ -71,7 +81,8 @@ export function Copy({ text, what }) {
       setDone(false);
     }
   };
-  return html`<button type="button" class="quiet small" onClick=${copy} aria-label=${`Copy ${what}`}>${done ? "copied" : "copy"}</button>`;
+  return html`<button type="button" class="quiet small" onClick=${copy} aria-label=${`Copy ${what}`}>
+    ${done ? "copied" : "copy"}</button>`;
 }
 
 export const Id = ({ id, digits = 12 }) => html`<code class="id" title=${id}>${short(id, digits)}</code>`;
@@ -79,9 +90,16 @@ export const Id = ({ id, digits = 12 }) => html`<code class="id" title=${id}>${s
 // `columns`: [{title, cell(item), wide?, number?}]. On a narrow screen each row becomes a block with its titles.
 export function Table({ columns, items, label, keyOf, rowClass = () => "" }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table>
-    <thead><tr>${columns.map((column) => html`<th scope="col" class=${column.number ? "number" : ""}>${column.title}</th>`)}</tr></thead>
-    <tbody>${items.map((item, at) => html`<tr key=${keyOf ? keyOf(item) : at} class=${rowClass(item)}>${columns.map((column) => html`
-      <td data-title=${column.title} class="${column.number ? "number" : ""} ${column.wide ? "wide" : ""}">${column.cell(item)}</td>`)}</tr>`)}</tbody>
+    <thead><tr>${columns.map((column) => html`<th scope="col"
+      class=${column.number ? "number" : ""}>${column.title}</th>`)}</tr></thead>
+    <tbody>${items.map(
+      (item, at) =>
+        html`<tr key=${keyOf ? keyOf(item) : at} class=${rowClass(item)}>${columns.map(
+          (column) => html`
+      <td data-title=${column.title}
+        class="${column.number ? "number" : ""} ${column.wide ? "wide" : ""}">${column.cell(item)}</td>`,
+        )}</tr>`,
+    )}</tbody>
   </table></div>`;
 }
 
@@ -90,7 +108,10 @@ export function GoOn({ list, what = "entries" }) {
   const { zone, now } = useDesk();
   if (list.problem) return html`<${ProblemBox} problem=${list.problem} retry=${list.cursor ? list.goOn : list.reload} />`;
   if (list.busy) return html`<${Wait} words="Searching…" />`;
-  if (list.complete) return list.items.length ? html`<p class="muted end">That is all: ${list.items.length.toLocaleString("en-US")} ${what}.</p>` : null;
+  if (list.complete)
+    return list.items.length
+      ? html`<p class="muted end">That is all: ${list.items.length.toLocaleString("en-US")} ${what}.</p>`
+      : null;
   const to = list.searchedTo ? `Searched to ${moment(Date.parse(list.searchedTo), now, zone)}. ` : "There is more. ";
   return html`<p class="end"><span class="muted">${to}</span><button type="button" onClick=${list.goOn}>Go on</button></p>`;
 }
@@ -116,7 +137,8 @@ export function Head({ title, lead = null, children = null }) {
   useEffect(() => {
     document.title = `${title} · Semel`;
   }, [title]);
-  return html`<header class="head"><div><h1 tabindex="-1" id="title">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>${children}</header>`;
+  return html`<header class="head"><div><h1 tabindex="-1" id="title">${title}</h1>${lead && html`<p
+    class="lead">${lead}</p>`}</div>${children}</header>`;
 }
 
 export const Missing = ({ what }) => html`<${Empty} title=${`This gateway has no ${what}`}>

@@ -11,7 +11,9 @@ function options({ width, series, zone, unit, span }) {
   const grid = { stroke: colour("line"), width: 1 };
   const axis = { stroke: colour("muted"), grid, ticks: { show: false }, font: "11px system-ui, sans-serif", gap: 4 };
   return {
-    width, height: HEIGHT, padding: [8, 4, 0, 0],
+    width,
+    height: HEIGHT,
+    padding: [8, 4, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: "hour" }, y: false, points: { size: 5 }, drag: { x: false, y: false } },
     select: { show: false },
@@ -20,10 +22,18 @@ function options({ width, series, zone, unit, span }) {
       { ...axis, size: 20, space: 70, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, zone, { seconds: false })) },
       { ...axis, size: 44, space: 30, values: (_, ticks) => ticks.map((tick) => figure(tick)) },
     ],
-    series: [{}, ...series.map(({ name, tone }) => ({
-      label: name, stroke: colour(tone), width: 1.5, fill: `${colour(tone)}22`, points: { show: (plot) => plot.data[0].length < 6, size: 5 }, spanGaps: true,
-      value: (_, value) => (value === null ? "–" : `${figure(value)}${unit}`),
-    }))],
+    series: [
+      {},
+      ...series.map(({ name, tone }) => ({
+        label: name,
+        stroke: colour(tone),
+        width: 1.5,
+        fill: `${colour(tone)}22`,
+        points: { show: (plot) => plot.data[0].length < 6, size: 5 },
+        spanGaps: true,
+        value: (_, value) => (value === null ? "–" : `${figure(value)}${unit}`),
+      })),
+    ],
   };
 }
 

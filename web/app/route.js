@@ -4,13 +4,16 @@ import { useState, useEffect } from "./html.js";
 
 export function parseHash(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
-  const decoded = path.split("/").filter(Boolean).map((piece) => {
-    try {
-      return decodeURIComponent(piece);
-    } catch {
-      return piece;
-    }
-  });
+  const decoded = path
+    .split("/")
+    .filter(Boolean)
+    .map((piece) => {
+      try {
+        return decodeURIComponent(piece);
+      } catch {
+        return piece;
+      }
+    });
   return { path: decoded.length ? decoded : ["now"], query: Object.fromEntries(new URLSearchParams(query)) };
 }
 

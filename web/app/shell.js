@@ -7,25 +7,37 @@ import { offers, useDesk } from "./parts.js";
 
 // Each page with the operation that it cannot do without.
 export const PLACES = [
-  { group: "On call", pages: [
-    { path: "now", title: "Now", needs: "GET /v1/now" },
-    { path: "doubt", title: "In doubt", needs: "GET /v1/keys" },
-    { path: "keys", title: "Keys", needs: "POST /v1/keys/find" },
-    { path: "tail", title: "Tail", needs: "GET /v1/tail" },
-  ] },
-  { group: "Events", pages: [
-    { path: "webhooks", title: "Webhooks", needs: "GET /v1/now" },
-    { path: "inbox", title: "Inbox", needs: "GET /v1/inbox" },
-    { path: "jobs", title: "Jobs", needs: "GET /v1/jobs" },
-  ] },
-  { group: "Clients", pages: [
-    { path: "duplicates", title: "Duplicates", needs: "GET /v1/tally" },
-    { path: "doctor", title: "Doctor", needs: "GET /v1/doctor" },
-  ] },
-  { group: "This gateway", pages: [
-    { path: "audit", title: "Audit log", needs: "GET /v1/audit" },
-    { path: "config", title: "Config", needs: "GET /v1/config" },
-  ] },
+  {
+    group: "On call",
+    pages: [
+      { path: "now", title: "Now", needs: "GET /v1/now" },
+      { path: "doubt", title: "In doubt", needs: "GET /v1/keys" },
+      { path: "keys", title: "Keys", needs: "POST /v1/keys/find" },
+      { path: "tail", title: "Tail", needs: "GET /v1/tail" },
+    ],
+  },
+  {
+    group: "Events",
+    pages: [
+      { path: "webhooks", title: "Webhooks", needs: "GET /v1/now" },
+      { path: "inbox", title: "Inbox", needs: "GET /v1/inbox" },
+      { path: "jobs", title: "Jobs", needs: "GET /v1/jobs" },
+    ],
+  },
+  {
+    group: "Clients",
+    pages: [
+      { path: "duplicates", title: "Duplicates", needs: "GET /v1/tally" },
+      { path: "doctor", title: "Doctor", needs: "GET /v1/doctor" },
+    ],
+  },
+  {
+    group: "This gateway",
+    pages: [
+      { path: "audit", title: "Audit log", needs: "GET /v1/audit" },
+      { path: "config", title: "Config", needs: "GET /v1/config" },
+    ],
+  },
 ];
 
 // The link, or null if this gateway has not what the page needs.
@@ -36,13 +48,20 @@ export function leads(session, link) {
 
 function Nav({ here, doubt }) {
   const { session } = useDesk();
-  const groups = PLACES.map(({ group, pages }) => ({ group, pages: pages.filter((page) => offers(session, page.needs)) }))
-    .filter(({ pages }) => pages.length);
+  const groups = PLACES.map(({ group, pages }) => ({ group, pages: pages.filter((page) => offers(session, page.needs)) })).filter(
+    ({ pages }) => pages.length,
+  );
   const current = { key: "keys", delivery: "inbox" }[here] ?? here;
   return html`<nav aria-label="Pages"><a class="brand" href="#/now"><span class="mark" aria-hidden="true"></span>Semel</a>
-    ${groups.map(({ group, pages }) => html`<div class="group"><h2>${group}</h2><ul>${pages.map((page) => html`<li>
+    ${groups.map(
+      ({ group, pages }) =>
+        html`<div class="group"><h2>${group}</h2><ul>${pages.map(
+          (page) => html`<li>
       <a href=${href([page.path])} aria-current=${current === page.path ? "page" : undefined}>${page.title}${
-        page.path === "doubt" && doubt ? html`<span class="badge" aria-label="${doubt} in doubt">${doubt}</span>` : null}</a></li>`)}</ul></div>`)}
+        page.path === "doubt" && doubt ? html`<span class="badge" aria-label="${doubt} in doubt">${doubt}</span>` : null
+      }</a></li>`,
+        )}</ul></div>`,
+    )}
   </nav>`;
 }
 
@@ -65,7 +84,8 @@ function Search() {
     if (text.trim()) go(["keys"], { find: text.trim() });
   };
   return html`<form role="search" class="search" onSubmit=${submit}>
-    <input ref=${field} type="search" aria-label="Find a key, a hash from the log, or an event" placeholder="Find a key, a log hash or an event   /"
+    <input ref=${field} type="search" aria-label="Find a key, a hash from the log, or an event"
+      placeholder="Find a key, a log hash or an event   /"
       value=${text} onInput=${(event) => setText(event.target.value)} spellcheck="false" autocapitalize="off" /></form>`;
 }
 
@@ -99,6 +119,7 @@ export function Shell({ here, zone, onZone, onOut, doubt, children }) {
   };
   return html`<a class="skip" href="#title" onClick=${skip}>Skip to the page</a>
     <div class="shell"><${Nav} here=${here} doubt=${doubt} />
-    <div class="body"><header class="bar"><${Search} /><${Clock} zone=${zone} onZone=${onZone} /><${Who} onOut=${onOut} /></header>
+    <div class="body"><header class="bar"><${Search} /><${Clock} zone=${zone} onZone=${onZone} /><${Who}
+      onOut=${onOut} /></header>
     <main>${children}</main></div></div>`;
 }

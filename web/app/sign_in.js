@@ -5,7 +5,8 @@ import { Input, ProblemBox } from "./parts.js";
 
 const REFUSED = {
   title: "The browser did not keep the cookie",
-  detail: "Away from this machine the cookie needs TLS. Open the dashboard through a proxy with TLS that passes the Host field on, " +
+  detail:
+    "Away from this machine the cookie needs TLS. Open the dashboard through a proxy with TLS that passes the Host field on, " +
     "or through a tunnel: ssh -L 9080:127.0.0.1:9080 HOST, then http://127.0.0.1:9080/",
 };
 
@@ -38,9 +39,11 @@ export function SignIn({ onSession, why = null }) {
     <p class="lead">The desk of this gateway. Sign in with a token of your role.</p>
     <${ProblemBox} problem=${problem} />
     <${Input} id="token" label="Token" hint="One of [admin] in the gateway's configuration.">${(ties) => html`
-      <input ...${ties} ref=${field} type="password" autocomplete="current-password" required value=${token} onInput=${(event) => setToken(event.target.value)} />`}<//>
+      <input ...${ties} ref=${field} type="password" autocomplete="current-password" required value=${token}
+        onInput=${(event) => setToken(event.target.value)} />`}<//>
     <${Input} id="name" label="Your name" hint="Stands beside what you do, in the audit log.">${(ties) => html`
-      <input ...${ties} type="text" autocomplete="username" maxlength="100" value=${name} onInput=${(event) => setName(event.target.value)} />`}<//>
+      <input ...${ties} type="text" autocomplete="username" maxlength="100" value=${name}
+        onInput=${(event) => setName(event.target.value)} />`}<//>
     <button type="submit" class="primary" disabled=${busy}>Sign in</button>
     <p class="muted small-text">It lasts for twelve hours, or until the gateway restarts.</p>
   </form></main>`;

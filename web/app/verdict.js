@@ -3,7 +3,9 @@
 // The thresholds are those of packaging/prometheus/semel.rules.yml where there is one.
 import { bytes, count, duration, figure } from "./format.js";
 
-const FIVE = 5 * 60_000, TEN = 10 * 60_000, FIFTEEN = 15 * 60_000;
+const FIVE = 5 * 60_000,
+  TEN = 10 * 60_000,
+  FIFTEEN = 15 * 60_000;
 const SLOW_MS = 100;
 
 // How many of a series there were in the last `span` milliseconds.
@@ -32,12 +34,25 @@ const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : m
 function ofReadiness(ready) {
   if (!ready || ready.ready) return [];
   if (ready.draining) {
-    return [{ level: "amber", what: "This gateway is draining", why: "It was told to stop. It finishes what runs and takes nothing new." }];
+    return [
+      {
+        level: "amber",
+        what: "This gateway is draining",
+        why: "It was told to stop. It finishes what runs and takes nothing new.",
+      },
+    ];
   }
   const found = [];
-  if (ready.store && ready.store !== "writable") found.push({ level: "red", what: "No key can be written", why: ready.store, link: "#/now" });
+  if (ready.store && ready.store !== "writable")
+    found.push({ level: "red", what: "No key can be written", why: ready.store, link: "#/now" });
   for (const [name, state] of Object.entries(upstreamsOf(ready))) {
-    if (state !== "reachable") found.push({ level: "red", what: name ? `Upstream ${name} cannot be reached` : "An upstream cannot be reached", why: state, link: "#/config" });
+    if (state !== "reachable")
+      found.push({
+        level: "red",
+        what: name ? `Upstream ${name} cannot be reached` : "An upstream cannot be reached",
+        why: state,
+        link: "#/config",
+      });
   }
   return found;
 }
@@ -45,8 +60,15 @@ function ofReadiness(ready) {
 // One text for all of them, or one for each by name.
 function upstreamsOf(ready) {
   if (ready.upstreams && typeof ready.upstreams === "object") {
-    const entries = Array.isArray(ready.upstreams) ? ready.upstreams.map((each) => [each.name, each]) : Object.entries(ready.upstreams);
-    return Object.fromEntries(entries.map(([name, each]) => [name, typeof each === "string" ? each : each.reachable ? "reachable" : each.detail || each.trouble || "no connection"]));
+    const entries = Array.isArray(ready.upstreams)
+      ? ready.upstreams.map((each) => [each.name, each])
+      : Object.entries(ready.upstreams);
+    return Object.fromEntries(
+      entries.map(([name, each]) => [
+        name,
+        typeof each === "string" ? each : each.reachable ? "reachable" : each.detail || each.trouble || "no connection",
+      ]),
+    );
   }
   return { "": ready.upstreams ?? "reachable" };
 }
@@ -54,34 +76,56 @@ function upstreamsOf(ready) {
 function ofDoubt(doubt, at) {
   if (!doubt || doubt.items.length === 0) return [];
   const oldest = Math.min(...doubt.items.map((item) => Date.parse(item.claimed_at)));
-  const number = doubt.items.length, more = !doubt.complete;
+  const number = doubt.items.length,
+    more = !doubt.complete;
   const what = `${more ? `${count(number)}+` : count(number)} ${number === 1 && !more ? "key is" : "keys are"} in doubt`;
-  return [{ level: "red", what, link: "#/doubt", go: "Settle them",
-    why: `Nobody knows whether ${number === 1 ? "it" : "they"} took effect; retries hear 409. The oldest has waited for ${duration(at - oldest)}.` }];
+  return [
+    {
+      level: "red",
+      what,
+      link: "#/doubt",
+      go: "Settle them",
+      why: `Nobody knows whether ${number === 1 ? "it" : "they"} took effect; retries hear 409. The oldest has waited for ${duration(at - oldest)}.`,
+    },
+  ];
 }
 
 function ofStore(now) {
   const found = [];
   const errors = lately(now, "store_errors", FIVE);
   if (errors > 0) {
-    found.push({ level: "red", what: "The store does not answer", link: "#/tail",
-      why: `${plural(errors, "request was", "requests were")} refused with 503 in the last 5 minutes.` });
+    found.push({
+      level: "red",
+      what: "The store does not answer",
+      link: "#/tail",
+      why: `${plural(errors, "request was", "requests were")} refused with 503 in the last 5 minutes.`,
+    });
   }
   const corrupt = lately(now, "corrupt", FIFTEEN);
   if (corrupt > 0) {
-    found.push({ level: "red", what: "A stored answer cannot be read", link: "#/config",
-      why: "It is damaged, was altered, or no key of store.encryption_keys opens it. Its key stays blocked." });
+    found.push({
+      level: "red",
+      what: "A stored answer cannot be read",
+      link: "#/config",
+      why: "It is damaged, was altered, or no key of store.encryption_keys opens it. Its key stays blocked.",
+    });
   }
   const slow = typically(now, "commit_p99_ms", TEN);
   if (slow !== null && slow > SLOW_MS) {
-    found.push({ level: "amber", what: "Making keys durable is slow",
-      why: `99 % of commits take up to ${figure(slow)} ms, and each first run waits for two. Look at the disk or the database.` });
+    found.push({
+      level: "amber",
+      what: "Making keys durable is slow",
+      why: `99 % of commits take up to ${figure(slow)} ms, and each first run waits for two. Look at the disk or the database.`,
+    });
   }
   const { free_bytes: free, free_bytes_min: least } = now.store;
   if (free !== undefined && free < 4 * least) {
     const full = free < least;
-    found.push({ level: full ? "red" : "amber", what: full ? "The disk is full" : "The disk is nearly full",
-      why: `${bytes(free)} are free; below ${bytes(least)} new requests are refused.` });
+    found.push({
+      level: full ? "red" : "amber",
+      what: full ? "The disk is full" : "The disk is nearly full",
+      why: `${bytes(free)} are free; below ${bytes(least)} new requests are refused.`,
+    });
   }
   return found;
 }
@@ -90,23 +134,49 @@ function ofTraffic(now) {
   const found = [];
   const unreachable = lately(now, "unreachable", FIVE);
   if (unreachable > 0) {
-    found.push({ level: "red", what: "A service cannot be reached", link: "#/config",
-      why: `${plural(unreachable, "request", "requests")} got 502 in the last 5 minutes. Nothing was sent, so callers may retry.` });
+    found.push({
+      level: "red",
+      what: "A service cannot be reached",
+      link: "#/config",
+      why: `${plural(unreachable, "request", "requests")} got 502 in the last 5 minutes. Nothing was sent, so callers may retry.`,
+    });
   }
   const signatures = lately(now, "signatures", TEN);
   if (signatures > 0) {
-    found.push({ level: "amber", what: `${plural(signatures, "delivery", "deliveries")} with a signature that does not hold`,
-      link: "#/webhooks", go: "See which", why: "In the last 10 minutes: a wrong secret, a wrong clock, or somebody who tries." });
+    found.push({
+      level: "amber",
+      what: `${plural(signatures, "delivery", "deliveries")} with a signature that does not hold`,
+      link: "#/webhooks",
+      go: "See which",
+      why: "In the last 10 minutes: a wrong secret, a wrong clock, or somebody who tries.",
+    });
   }
   const reused = lately(now, "reused", TEN);
   if (reused > 60) {
-    found.push({ level: "amber", what: "A client reuses keys", link: "#/doctor", go: "Which one",
-      why: `${plural(reused, "request", "requests")} got 422 in the last 10 minutes: another body under the same key.` });
+    found.push({
+      level: "amber",
+      what: "A client reuses keys",
+      link: "#/doctor",
+      go: "Which one",
+      why: `${plural(reused, "request", "requests")} got 422 in the last 10 minutes: another body under the same key.`,
+    });
   }
   const away = lately(now, "turned_away", TEN);
-  if (away > 0) found.push({ level: "amber", what: "Connections are turned away", link: "#/config", why: `${count(away)} in the last 10 minutes: limits.connections or connections_per_ip is reached.` });
+  if (away > 0)
+    found.push({
+      level: "amber",
+      what: "Connections are turned away",
+      link: "#/config",
+      why: `${count(away)} in the last 10 minutes: limits.connections or connections_per_ip is reached.`,
+    });
   const limited = lately(now, "limited", TEN);
-  if (limited > 0) found.push({ level: "amber", what: "Callers are over a rate or a quota", link: "#/config", why: `${plural(limited, "request", "requests")} got 429 in the last 10 minutes.` });
+  if (limited > 0)
+    found.push({
+      level: "amber",
+      what: "Callers are over a rate or a quota",
+      link: "#/config",
+      why: `${plural(limited, "request", "requests")} got 429 in the last 10 minutes.`,
+    });
   return found;
 }
 
@@ -114,11 +184,39 @@ function ofInbox(destinations, at) {
   const found = [];
   for (const each of destinations ?? []) {
     const dead = each.dead ?? 0;
-    if (dead > 0) found.push({ level: "red", what: `${plural(dead, "delivery", "deliveries")} of ${each.name} will not be tried again`, link: "#/inbox", go: "See why", why: "They are dead letters: their cause must be removed, then they can be replayed." });
-    if (each.breaker && each.breaker !== "closed") found.push({ level: "red", what: `${each.name} is not answering`, link: "#/inbox", go: "See", why: "Its breaker is open: deliveries wait until it answers again." });
-    if (each.paused) found.push({ level: "amber", what: `${each.name} is paused`, link: "#/inbox", go: "See", why: "By an operator. Deliveries wait." });
+    if (dead > 0)
+      found.push({
+        level: "red",
+        what: `${plural(dead, "delivery", "deliveries")} of ${each.name} will not be tried again`,
+        link: "#/inbox",
+        go: "See why",
+        why: "They are dead letters: their cause must be removed, then they can be replayed.",
+      });
+    if (each.breaker && each.breaker !== "closed")
+      found.push({
+        level: "red",
+        what: `${each.name} is not answering`,
+        link: "#/inbox",
+        go: "See",
+        why: "Its breaker is open: deliveries wait until it answers again.",
+      });
+    if (each.paused)
+      found.push({
+        level: "amber",
+        what: `${each.name} is paused`,
+        link: "#/inbox",
+        go: "See",
+        why: "By an operator. Deliveries wait.",
+      });
     const oldest = each.oldest_at ? at - Date.parse(each.oldest_at) : 0;
-    if (oldest > FIFTEEN) found.push({ level: "amber", what: `${each.name} is behind`, link: "#/inbox", go: "See", why: `Its oldest delivery has waited for ${duration(oldest)}.` });
+    if (oldest > FIFTEEN)
+      found.push({
+        level: "amber",
+        what: `${each.name} is behind`,
+        link: "#/inbox",
+        go: "See",
+        why: `Its oldest delivery has waited for ${duration(oldest)}.`,
+      });
   }
   return found;
 }

@@ -6,7 +6,8 @@ import { useLoad } from "../load.js";
 import { href } from "../route.js";
 import { Chip, Empty, Head, Id, ProblemBox, Table, Wait, When } from "../parts.js";
 
-const PIECE = 1000, SHOWN = 200;
+const PIECE = 1000,
+  SHOWN = 200;
 
 const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
@@ -82,19 +83,37 @@ function outcomeOf(act) {
 export function Audit() {
   const log = useLoad(wholeLog);
   const [shown, setShown] = useState(SHOWN);
-  if (!log.data) return html`<${Head} title="Audit log" />${log.problem ? html`<${ProblemBox} problem=${log.problem} retry=${log.reload} />` : html`<${Wait} />`}`;
+  if (!log.data)
+    return html`<${Head} title="Audit log" />${log.problem ? html`<${ProblemBox} problem=${log.problem}
+      retry=${log.reload} />` : html`<${Wait} />`}`;
   const acts = actsOf(log.data);
   const columns = [
     { title: "#", number: true, cell: (act) => act.number },
     { title: "When", cell: (act) => html`<${When} at=${act.at} />` },
     { title: "Act", cell: (act) => html`<${Chip} level=${ACTS[act.act] ?? "grey"}>${act.act}<//>` },
-    { title: "Key or object", cell: (act) => (act.id ? html`<a href=${href(["keys", act.id])}><${Id} id=${act.id} /></a>${act.fence ? html` <span class="muted">fence ${act.fence}</span>` : null}` : html`<span class="text">${act.object ?? act.delivery ?? act.destination ?? "–"}</span>`) },
-    { title: "Who", cell: (act) => html`<span class="text">${act.who || "–"}</span> <span class="muted">${act.role} · ${act.from}</span>` },
+    {
+      title: "Key or object",
+      cell: (act) =>
+        act.id
+          ? html`<a href=${href(["keys", act.id])}><${Id} id=${act.id} /></a>${act.fence ? html` <span
+            class="muted">fence ${act.fence}</span>` : null}`
+          : html`<span class="text">${act.object ?? act.delivery ?? act.destination ?? "–"}</span>`,
+    },
+    {
+      title: "Who",
+      cell: (act) => html`<span class="text">${act.who || "–"}</span> <span class="muted">${act.role} · ${act.from}</span>`,
+    },
     { title: "Reason", wide: true, cell: (act) => html`<span class="text">${act.reason || "–"}</span>` },
     { title: "Outcome", cell: outcomeOf },
   ];
-  return html`<${Head} title="Audit log" lead="Every act was written here before it was done. Newest first."><${Chain} entries=${log.data} /><//>
-    ${acts.length === 0 ? html`<${Empty} title="Nobody has done anything yet">Settling, reopening and looking at stored answers is written here.<//>`
-      : html`<${Table} label="Acts, newest first" columns=${columns} items=${acts.slice(0, shown)} keyOf=${(act) => act.number} />`}
-    ${acts.length > shown && html`<p class="end"><button type="button" onClick=${() => setShown(shown + SHOWN)}>Show older ones</button></p>`}`;
+  return html`<${Head} title="Audit log" lead="Every act was written here before it was done. Newest first."><${Chain}
+    entries=${log.data} /><//>
+    ${
+      acts.length === 0
+        ? html`<${Empty} title="Nobody has done anything yet">Settling, reopening and looking at stored answers is written here.<//>`
+        : html`<${Table} label="Acts, newest first" columns=${columns} items=${acts.slice(0, shown)}
+          keyOf=${(act) => act.number} />`
+    }
+    ${acts.length > shown && html`<p class="end"><button type="button"
+      onClick=${() => setShown(shown + SHOWN)}>Show older ones</button></p>`}`;
 }
