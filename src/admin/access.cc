@@ -1,4 +1,5 @@
-// A caller is known by a token, or by the word of a proxy; then its role must suffice.
+// First where a request comes from, then whose it is (by a token, a cookie or the word of a proxy), then whether that
+// suffices.
 #include "admin/access.h"
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include "admin/caller.h"
 #include "admin/page.h"
 #include "admin/proxy_login.h"
+#include "admin/sign_in.h"
 #include "config/config.h"
 #include "core/crypto.h"
 #include "policy/request_view.h"
@@ -29,9 +31,8 @@ std::string_view field_of(const policy::RequestView& request, std::string_view n
   return lines.empty() ? std::string_view() : lines.front();
 }
 
-bool knows_anybody(const config::AdminConfig& config) {
-  return config.proxy || !config.token.empty() || !config.viewer.empty() || !config.operates.empty() ||
-         !config.admin.empty();
+bool is_safe(const policy::RequestView& request) {
+  return request.method == "GET" || request.method == "HEAD";
 }
 
 // All tokens are compared, so that the time tells nothing.
@@ -76,39 +77,79 @@ Response unauthorized(std::string_view detail) {
   return answer;
 }
 
+// What a cookie does not suffice for. Reading by a page of another origin would leave an entry in the audit log.
+std::string_view not_for_a_cookie(const policy::RequestView& request) {
+  if (!is_safe(request)) return not_of_our_page(request);
+  return is_of_another_origin(request) ? "a page of another origin may not read this" : std::string_view();
+}
+
+// Whose a request is.
+struct Known {
+  Role role = Role::viewer;
+  std::optional<std::string> name;  // null if the caller's own word counts
+  std::string_view by;
+};
+
+std::expected<Known, Response> known_by_proxy(const policy::RequestView& request, const config::AdminProxy& proxy) {
+  ProxyLogin login = login_by_proxy(request, proxy);
+  if (!login.trouble.empty()) return std::unexpected(unauthorized(login.trouble));
+  if (!login.role) return std::unexpected(error_answer(403, "needs the role viewer; no group of the user has a role"));
+  if (!is_safe(request) && !is_of_same_origin(request)) {
+    return std::unexpected(error_answer(403, "say that it is no other page's: X-Semel: 1, or the same origin"));
+  }
+  return Known{.role = *login.role, .name = std::move(login.user), .by = "proxy"};
+}
+
+std::expected<Known, Response> known_by(const policy::RequestView& request, const config::AdminConfig& config,
+                                        const Sessions& sessions) {
+  const std::string_view authorization = field_of(request, "Authorization");
+  if (authorization.empty() && sessions.sign_ins != nullptr) {
+    if (auto session = sessions.sign_ins->of(request, sessions.now, config)) {
+      const std::string_view why = not_for_a_cookie(request);
+      if (!why.empty()) return std::unexpected(error_answer(403, why));
+      return Known{.role = session->role, .name = std::move(session->name), .by = "cookie"};
+    }
+  }
+  if (authorization.empty() && config.proxy) return known_by_proxy(request, *config.proxy);
+  const std::optional<Role> role = role_of(authorization, config);
+  if (!role) return std::unexpected(unauthorized("send Authorization: Bearer TOKEN"));
+  return Known{.role = *role, .name = std::nullopt, .by = "token"};
+}
+
 }  // namespace
 
+bool knows_anybody(const config::AdminConfig& config) {
+  return config.proxy || !config.token.empty() || !config.viewer.empty() || !config.operates.empty() ||
+         !config.admin.empty();
+}
+
+std::string_view not_of_our_page(const policy::RequestView& request) {
+  if (is_of_another_origin(request)) return "a page of another origin may not send this";
+  if (field_of(request, "Sec-Fetch-Site") != "same-origin" && field_of(request, "Origin").empty()) {
+    return "with a cookie, Sec-Fetch-Site or Origin must say that our own page sent this; programs send a token";
+  }
+  if (policy::media_type_of(request) != "application/json") return "with a cookie, Content-Type: application/json";
+  if (field_of(request, "X-Semel") != "1") return "with a cookie, X-Semel: 1 is needed";
+  return {};
+}
+
 std::expected<Caller, Response> admitted(Access access, const policy::RequestView& request,
-                                         const config::AdminConfig& config) {
+                                         const config::AdminConfig& config, const Sessions& sessions) {
   Caller caller{.role = Role::viewer, .name = {}, .from = std::string(request.ip)};
   caller.name = field_of(request, "X-Semel-User").substr(0, name_bytes_max);
   if (access == Access::anyone) return caller;
-  const bool safe = request.method == "GET" || request.method == "HEAD";
-  if (!safe && is_of_another_origin(request)) {
+  if (!is_safe(request) && is_of_another_origin(request)) {
     return std::unexpected(error_answer(403, "a page of another origin may not send this"));
   }
   if (!knows_anybody(config)) {
     if (access == Access::reader) return caller;
     return std::unexpected(error_answer(403, "needs a token: set token or tokens in [admin]"));
   }
-  const std::string_view authorization = field_of(request, "Authorization");
-  if (config.proxy && authorization.empty()) {
-    ProxyLogin login = login_by_proxy(request, *config.proxy);
-    if (!login.trouble.empty()) return std::unexpected(unauthorized(login.trouble));
-    if (!login.role)
-      return std::unexpected(error_answer(403, "needs the role viewer; no group of the user has a role"));
-    if (!safe && !is_of_same_origin(request)) {
-      return std::unexpected(error_answer(403, "say that it is no other page's: X-Semel: 1, or the same origin"));
-    }
-    caller.role = *login.role;
-    caller.name = std::move(login.user);
-    caller.known_by = "proxy";
-  } else {
-    const std::optional<Role> role = role_of(authorization, config);
-    if (!role) return std::unexpected(unauthorized("send Authorization: Bearer TOKEN"));
-    caller.role = *role;
-    caller.known_by = "token";
-  }
+  std::expected<Known, Response> known = known_by(request, config, sessions);
+  if (!known) return std::unexpected(std::move(known.error()));
+  caller.role = known->role;
+  if (known->name) caller.name = *std::move(known->name);
+  caller.known_by = known->by;
   if (access == Access::changer && caller.role == Role::viewer) {
     return std::unexpected(error_answer(403, "needs the role operator; this caller has the role viewer"));
   }

@@ -21,6 +21,7 @@
 #include "admin/handlers.h"
 #include "admin/key_json.h"
 #include "admin/probed.h"
+#include "admin/redact.h"
 #include "admin/sources.h"
 #include "core/encoding.h"
 #include "core/json/writer.h"
@@ -269,7 +270,9 @@ Task<Response> show_response(const Sources* sources, policy::RequestView request
   for (const Field& field : response.fields) {
     json.begin_object().bytes("name", field.name).bytes("value", field.value).end_object();
   }
-  json.end_array().boolean("body_kept", response.body_kept).text("body_base64", core::to_base64(response.body));
+  const std::string shown = redacted(response.body, sources->config()->admin.redact);
+  json.end_array().boolean("body_kept", response.body_kept).text("body_base64", core::to_base64(shown));
+  json.boolean("redacted", shown != response.body);
   json.end_object();
   co_return json_answer(200, std::move(body));
 }

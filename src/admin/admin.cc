@@ -1,6 +1,7 @@
 // The order of checks, and the only use of the connection.
 #include "admin/admin.h"
 
+#include <algorithm>
 #include <expected>
 #include <memory>
 #include <span>
@@ -20,6 +21,7 @@
 #include "policy/host.h"
 #include "policy/request_view.h"
 #include <semel/async.h>
+#include <semel/clock.h>
 #include <semel/response.h>
 
 namespace semel::admin {
@@ -67,8 +69,17 @@ Task<void> Admin::answer(http::Transaction* client) {
   policy::set_target(request, client->head().target());
   const Response response = co_await response_to(client, request);
   const auto fields = [&](http::HeadWriter& out) {
+    const auto unless_set = [&](std::string_view name, std::string_view value) {
+      const bool set = std::ranges::any_of(response.fields, [&](const Field& field) { return field.name == name; });
+      if (!set) out.field(name, value);
+    };
     for (const Field& field : response.fields) out.field(field.name, field.value);
-    out.field("Cache-Control", "no-store");
+    unless_set("Cache-Control", "no-store");
+    // A browser that is shown an answer as a page must not run it, nor hand it to a page of another origin.
+    unless_set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
+    unless_set("X-Content-Type-Options", "nosniff");
+    unless_set("Cross-Origin-Resource-Policy", "same-origin");
+    unless_set("Referrer-Policy", "no-referrer");
   };
   const http::Try<void> sent = co_await client->reply(response.status, fields, response.body);
   if (!sent) client->close_after();
@@ -82,7 +93,8 @@ Task<Response> Admin::response_to(http::Transaction* client, policy::RequestView
   const Found found = find(pages_, request.method, request.path);
   if (found.page == nullptr && !is_read(request.method)) co_return wrong_method(found.allowed);
   const Access access = found.page == nullptr ? Access::reader : found.page->access;
-  const std::expected<Caller, Response> caller = admitted(access, request, config->admin);
+  const Sessions sessions{.sign_ins = sources_.sign_ins, .now = sources_.now ? sources_.now() : Time{}};
+  const std::expected<Caller, Response> caller = admitted(access, request, config->admin, sessions);
   if (!caller) co_return caller.error();
   if (found.page == nullptr) co_return error_answer(404, "no such page");
   std::string body;

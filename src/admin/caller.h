@@ -21,7 +21,7 @@ inline std::string_view name_of(Role role) {
 struct Caller {
   Role role = Role::viewer;
   std::string name;                       // for the audit log: what a proxy vouches for, or what the caller says
-  std::string_view known_by = "nothing";  // "token", "proxy"
+  std::string_view known_by = "nothing";  // "token", "cookie", "proxy"
   std::string from;                       // the address
 };
 

@@ -21,6 +21,12 @@ Task<Response> show_response(const Sources* sources, policy::RequestView request
 Task<Response> resolve_key(const Sources* sources, policy::RequestView request, Caller caller);    // acts.cc
 Task<Response> reopen_key(const Sources* sources, policy::RequestView request, Caller caller);     // acts.cc
 Task<Response> show_audit(const Sources* sources, policy::RequestView request, Caller caller);     // keys.cc
+Task<Response> show_now(const Sources* sources, policy::RequestView request, Caller caller);       // now.cc
+Task<Response> show_config(const Sources* sources, policy::RequestView request, Caller caller);    // settings.cc
+Task<Response> show_session(const Sources* sources, policy::RequestView request, Caller caller);   // session.cc
+Task<Response> begin_session(const Sources* sources, policy::RequestView request, Caller caller);  // session.cc
+Task<Response> end_session(const Sources* sources, policy::RequestView request, Caller caller);    // session.cc
+Task<Response> dashboard(const Sources* sources, policy::RequestView request, Caller caller);      // dashboard.cc
 Task<Response> openapi(const Sources* sources, policy::RequestView request, Caller caller);        // openapi.cc
 
 }  // namespace semel::admin

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "admin/doubt_count.h"
+#include "admin/sign_in.h"
 #include "config/config.h"
 #include "gateway/ask_probe.h"
 #include "gateway/plan.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
+#include "telemetry/recent.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -37,7 +39,10 @@ struct Sources {
   store::AuditLog* audit = nullptr;       // the same; without it nothing is settled
   std::function<Time()> now = {};         // for the audit log
   std::function<Task<Result<Outcome>>(gateway::ProbeQuestion)> probe = {};  // what an upstream says of a request now
-  std::shared_ptr<DoubtCount> doubts = nullptr;  // for /metrics; null if the store cannot be looked into
+  std::shared_ptr<DoubtCount> doubts = nullptr;    // for /metrics; null if the store cannot be looked into
+  SignIns* sign_ins = nullptr;                     // null if there is no dashboard to sign in to
+  const telemetry::Recent* recent = nullptr;       // the last hour; null if nothing is sampled
+  std::function<telemetry::Moment()> moment = {};  // and this second; set if that is
 };
 
 }  // namespace semel::admin

@@ -23,6 +23,13 @@ constexpr std::array all{
     Page{.path = "/v1/keys/{id}/resolve", .method = "POST", .access = Access::changer, .handler = &resolve_key},
     Page{.path = "/v1/keys/{id}/reopen", .method = "POST", .access = Access::changer, .handler = &reopen_key},
     Page{.path = "/v1/audit", .method = "GET", .access = Access::reader, .handler = &show_audit},
+    Page{.path = "/v1/now", .method = "GET", .access = Access::reader, .handler = &show_now},
+    Page{.path = "/v1/config", .method = "GET", .access = Access::reader, .handler = &show_config},
+    Page{.path = "/v1/session", .method = "GET", .access = Access::anyone, .handler = &show_session},
+    Page{.path = "/v1/session", .method = "POST", .access = Access::anyone, .handler = &begin_session},
+    Page{.path = "/v1/session", .method = "DELETE", .access = Access::anyone, .handler = &end_session},
+    Page{.path = "/", .method = "GET", .access = Access::anyone, .handler = &dashboard},
+    Page{.path = "/assets/*", .method = "GET", .access = Access::anyone, .handler = &dashboard},
     Page{.path = "/v1/openapi.json", .method = "GET", .access = Access::reader, .handler = &openapi},
 };
 

@@ -19,6 +19,7 @@
 
 #include "admin/admin.h"
 #include "admin/doubt_count.h"
+#include "admin/sign_in.h"
 #include "admin/sources.h"
 #include "api/access.h"
 #include "api/api.h"
@@ -30,6 +31,7 @@
 #include "cli/stores.h"
 #include "config/config.h"
 #include "config/restart.h"
+#include "core/encoding.h"
 #include "gateway/ask_probe.h"
 #include "gateway/gateway.h"
 #include "gateway/plan.h"
@@ -40,9 +42,11 @@
 #include "store/audit_log.h"
 #include "store/capable_store.h"
 #include "store/desk.h"
+#include "store/identity.h"
 #include "store/lookup.h"
 #include "telemetry/metrics.h"
 #include "telemetry/process_metrics.h"
+#include "telemetry/recent.h"
 #include "telemetry/reloads.h"
 #include "telemetry/request_log.h"
 #include <semel/clock.h>
@@ -135,6 +139,8 @@ struct Operated {
   store::Desk* desk;
   store::AuditLog* audit;
   bool shared;  // by several processes
+  admin::SignIns& sign_ins;
+  telemetry::Recent& recent;
 };
 
 // What is known of the process and not of its gateway.
@@ -169,7 +175,10 @@ Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& oper
       .audit = operated.audit,
       .now = [&clock] { return clock.wall(); },
       .probe = [&gateway](gateway::ProbeQuestion asked) { return ask_probe(gateway.plan(), std::move(asked)); },
-      .doubts = operated.desk == nullptr ? nullptr : std::make_shared<admin::DoubtCount>(*operated.desk)};
+      .doubts = operated.desk == nullptr ? nullptr : std::make_shared<admin::DoubtCount>(*operated.desk),
+      .sign_ins = &operated.sign_ins,
+      .recent = &operated.recent,
+      .moment = [&] { return telemetry::moment_of(gateway.metrics(), clock.wall()); }};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));
@@ -238,11 +247,15 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   }
   for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   telemetry::LogSink log(STDOUT_FILENO);
+  admin::SignIns sign_ins(core::to_hex(store::random_salt()) + core::to_hex(store::random_salt()));
+  telemetry::Recent recent;
   const Operated operated{.store = *store->store,
                           .reopening = store->reopening,
                           .desk = store->desk,
                           .audit = store->audit,
-                          .shared = is_shared(config->store.kind)};
+                          .shared = is_shared(config->store.kind),
+                          .sign_ins = sign_ins,
+                          .recent = recent};
   Standing standing(unix_seconds(*clock));
   store::Lookup* const lookup = store->lookup;
   api::Rates rates;  // outlives the gateway, which owns what uses it
@@ -259,7 +272,8 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   hooks.started({.gateway = (*gateway)->port(), .admin = *admin_port, .api = *api_port});
   Millis notice = config->limits.drain_notice;
   for (;;) {
-    const Signal signal = next_signal(std::chrono::hours(1));
+    recent.add(telemetry::moment_of((*gateway)->metrics(), clock->wall()));
+    const Signal signal = next_signal(telemetry::Recent::step);
     if (signal == Signal::stop) break;
     if (signal != Signal::reload || !hooks.new_config) continue;
     const std::shared_ptr<const config::Config> next = hooks.new_config();

@@ -18,9 +18,11 @@
 #include "reading/address.h"
 #include "reading/address_range.h"
 #include "reading/secret.h"
+#include "reading/table_reader.h"
 #include "reading/units.h"
 #include "webhook/webhook.h"
 #include <semel/clock.h>
+#include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/result.h>
 
@@ -73,6 +75,8 @@ struct AdminConfig {
   reading::Secret admin;
   std::optional<AdminProxy> proxy;  // null if there is none
   ReadyNeeds ready_needs = ReadyNeeds::all;
+  bool dashboard = true;
+  IgnoreList redact;  // what of stored answers nobody is shown
 };
 
 // What the holder of a token may do.
@@ -182,6 +186,7 @@ struct Config {
   std::vector<UpstreamConfig> upstreams;
   std::vector<policy::Route> routes;
   std::vector<webhook::Webhook> webhooks;
+  std::vector<reading::KeyUse> settings;  // every option with its value, as the dashboard shows it; no secrets
 };
 
 // The configuration of `semel serve --upstream URL`: every POST and PATCH guarded, the key optional, one scope per

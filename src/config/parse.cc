@@ -98,6 +98,7 @@ std::expected<LoadedConfig, std::vector<reading::Issue>> parse_config(std::strin
   const bool failed = reading.report.has_errors();
   std::vector<reading::Issue> issues = std::move(reading.report).take();
   if (failed) return std::unexpected(std::move(issues));
+  config.settings = std::move(reading.uses);
   return LoadedConfig{.config = std::move(config), .warnings = std::move(issues)};
 }
 

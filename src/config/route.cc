@@ -33,6 +33,14 @@
 #include <semel/once.h>
 
 namespace semel::config {
+
+reading::Parsed<void> check_pointer(const std::string& pointer) {
+  if (const auto list = IgnoreList::parse({pointer})) return {};
+  const bool no_slash = !pointer.empty() && !pointer.starts_with('/');
+  return reading::fault(fmt::format("\"{}\" is not a JSON pointer (RFC 6901) to a member", pointer),
+                        no_slash ? fmt::format("/{}", pointer) : std::string{});
+}
+
 namespace {
 
 constexpr std::array key_choices{reading::Choice<KeyMode>{"required", KeyMode::required},
@@ -59,13 +67,6 @@ reading::Parsed<void> check_method(const std::string& method) {
     return reading::fault(fmt::format("{} has no effect to repeat, so it is not guarded; it passes through", method));
   }
   return std::unexpected(reading::no_such_choice(method, guardable));
-}
-
-reading::Parsed<void> check_pointer(const std::string& pointer) {
-  if (const auto list = IgnoreList::parse({pointer})) return {};
-  const bool no_slash = !pointer.empty() && !pointer.starts_with('/');
-  return reading::fault(fmt::format("\"{}\" is not a JSON pointer (RFC 6901) to a member", pointer),
-                        no_slash ? fmt::format("/{}", pointer) : std::string{});
 }
 
 reading::Parsed<void> check_replay_field(const std::string& name) {

@@ -4,12 +4,14 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/config.h"
 #include "policy/reply.h"
 #include "reading/document.h"
+#include "reading/fault.h"
 #include "reading/issue.h"
 #include "reading/read_values.h"
 #include "reading/table_reader.h"
@@ -20,6 +22,9 @@ namespace semel::config {
 inline constexpr std::array on_unknown_choices{reading::Choice<Policy::OnUnknown>{"hold", Policy::OnUnknown::hold},
                                                reading::Choice<Policy::OnUnknown>{"retry", Policy::OnUnknown::retry},
                                                reading::Choice<Policy::OnUnknown>{"probe", Policy::OnUnknown::probe}};
+
+// One of a list of JSON pointers.
+reading::Parsed<void> check_pointer(const std::string& pointer);
 
 void read_server(reading::Reading& reading, const reading::Node* node, ServerConfig& server);
 void read_admin(reading::Reading& reading, const reading::Node* node, AdminConfig& admin);

@@ -24,6 +24,7 @@
 #include "reading/fault.h"
 #include "reading/read_values.h"
 #include "reading/table_reader.h"
+#include <semel/fingerprint.h>
 
 namespace semel::config {
 namespace {
@@ -143,6 +144,10 @@ void read_admin(reading::Reading& reading, const reading::Node* node, AdminConfi
     reading::read_secret(roles, "admin", admin.admin);
     roles.finish();
   }
+  reading::read_flag(table, "dashboard", admin.dashboard);
+  std::vector<std::string> pointers;
+  reading::read_list(table, "redact", pointers, check_pointer);
+  if (auto list = IgnoreList::parse(pointers)) admin.redact = *std::move(list);
   const bool tokens = !admin.viewer.empty() || !admin.operates.empty() || !admin.admin.empty();
   table.record("tokens", "{}", tokens ? "{...}" : "{}");
   read_admin_proxy(table, admin.proxy);

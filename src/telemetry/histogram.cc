@@ -18,6 +18,12 @@ void Histogram::add(double value) {
   sum_millionths_.fetch_add(static_cast<std::uint64_t>(value * 1e6), std::memory_order_relaxed);
 }
 
+Histogram::Counts Histogram::counts() const {
+  Counts copy{};
+  for (std::size_t i = 0; i < copy.size(); ++i) copy.at(i) = counts_.at(i).load(std::memory_order_relaxed);
+  return copy;
+}
+
 void Histogram::render(std::string& out, std::string_view name, std::string_view labels) const {
   const auto line = std::back_inserter(out);
   const std::string_view comma = labels.empty() ? "" : ",";

@@ -21,6 +21,9 @@ class Histogram {
  public:
   explicit Histogram(const Bounds& bounds = second_bounds) : bounds_(bounds) {}
   void add(double value);
+  // How many values are in each bucket.
+  using Counts = std::array<std::uint64_t, bounds_count + 1>;
+  [[nodiscard]] Counts counts() const;
   void render(std::string& out, std::string_view name, std::string_view labels) const;
 
  private:

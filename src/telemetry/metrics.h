@@ -50,6 +50,9 @@ class Metrics {
   WebhookMetrics webhooks;
   ApiMetrics api;
 
+  [[nodiscard]] const RouteTable& routes() const { return routes_; }
+  [[nodiscard]] const StoreMetrics* store() const { return store_.get(); }  // null if the store reports nothing
+
   // The Prometheus text format, version 0.0.4.
   [[nodiscard]] std::string render() const;
 

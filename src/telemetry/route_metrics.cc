@@ -43,6 +43,15 @@ std::uint64_t RouteTable::refused(ProblemType problem) const {
   return total;
 }
 
+std::array<std::uint64_t, endings> RouteTable::ended() const {
+  const std::scoped_lock lock(mutex_);
+  std::array<std::uint64_t, endings> totals{};
+  for (const RouteMetrics& route : routes_) {
+    for (std::size_t i = 0; i < endings; ++i) totals.at(i) += route.by_ending.at(i).load(std::memory_order_relaxed);
+  }
+  return totals;
+}
+
 void RouteTable::render(std::string& out) const {
   const std::scoped_lock lock(mutex_);
   const auto line = std::back_inserter(out);

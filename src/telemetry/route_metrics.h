@@ -55,6 +55,9 @@ class RouteTable {
   // How many requests of all routes were refused with this problem.
   [[nodiscard]] std::uint64_t refused(ProblemType problem) const;
 
+  // How many requests of all routes ended in each way.
+  [[nodiscard]] std::array<std::uint64_t, endings> ended() const;
+
   void render(std::string& out) const;
 
  private:

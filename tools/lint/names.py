@@ -53,7 +53,8 @@ class Names:
                 self._read(tree.sources[path])
             elif path.endswith(CODE) or text.startswith("#!"):
                 self._take(without_comments(path, text))
-        self.files = set(tree.texts)
+        self.files = set(tree.texts) | set(tree.others)
+        self.folders.update(path.rpartition("/")[0] for path in tree.others)
         paths = self.files | self.folders
         self.endings = {path[at:] for path in paths for at in [0, *(match.end() for match in re.finditer("/", path))]}
         self.endings |= {target for source in tree.sources.values() for _, _, target in source.includes}

@@ -78,10 +78,13 @@ class Tree:
 
     def __init__(self, root):
         self.texts = {}
+        self.others = []  # pictures and the like
         for path in files_of(root):
             try:
                 self.texts[path] = (root / path).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):  # deleted but still tracked, or not text
+            except UnicodeDecodeError:
+                self.others.append(path)
+            except OSError:  # deleted but still tracked
                 continue
         self.sources = {path: Source(path, text) for path, text in self.texts.items()
                         if path.startswith(CODE_FOLDERS) and path.endswith(CPP)}

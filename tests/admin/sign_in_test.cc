@@ -1,0 +1,113 @@
+// Sessions of the dashboard: how long they last, and what ends them.
+#include "admin/sign_in.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "admin/caller.h"
+#include "admin/redact.h"
+#include "config/config.h"
+#include "core/field_view.h"
+#include "policy/request_view.h"
+#include "reading/secret.h"
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+
+namespace semel::admin {
+namespace {
+
+const Time noon = Time(Millis(1'800'000'000'000));
+
+config::AdminConfig with_tokens() {
+  config::AdminConfig config;
+  config.viewer = reading::Secret("see");
+  config.token = reading::Secret("all");
+  return config;
+}
+
+// A request to `host` with this cookie.
+struct Sent {
+  Sent(std::string_view host, std::string cookie) : line(std::move(cookie)) {
+    fields = {{.name = "Host", .value = host}, {.name = "Cookie", .value = line}};
+    request.fields = fields;
+  }
+  std::string line;
+  std::vector<FieldView> fields;
+  policy::RequestView request;
+};
+
+std::optional<SignedIn> seen(const SignIns& sign_ins, const std::string& value, Time at,
+                             const config::AdminConfig& config = with_tokens()) {
+  const Sent sent("localhost:9080", "semel-9080=" + value);
+  return sign_ins.of(sent.request, at, config);
+}
+
+// Goal: a session is its token's, for twelve hours to the millisecond.
+TEST(SignIn, LastsForTwelveHours) {
+  const SignIns sign_ins("key");
+  EXPECT_FALSE(sign_ins.begin("nothing", "", noon, with_tokens()));
+  EXPECT_FALSE(sign_ins.begin("", "", noon, with_tokens())) << "an empty token is none, not that of an unset role";
+  const auto value = sign_ins.begin("all", "Robin", noon, with_tokens());
+  ASSERT_TRUE(value);
+  const auto session = seen(sign_ins, *value, noon);
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->role, Role::admin);
+  EXPECT_EQ(session->name, "Robin");
+  EXPECT_EQ(session->until - noon, Millis(43'200'000));
+  EXPECT_TRUE(seen(sign_ins, *value, session->until - Millis(1)));
+  EXPECT_FALSE(seen(sign_ins, *value, session->until));
+}
+
+// Goal: a restart has another key, and a changed token ends its sessions and no others.
+TEST(SignIn, EndsWithItsKeyAndItsToken) {
+  const SignIns sign_ins("key");
+  const std::string viewer = *sign_ins.begin("see", "", noon, with_tokens());
+  const std::string admin = *sign_ins.begin("all", "", noon, with_tokens());
+  EXPECT_FALSE(seen(SignIns("other"), viewer, noon));
+  config::AdminConfig changed = with_tokens();
+  changed.viewer = reading::Secret("new");
+  EXPECT_FALSE(seen(sign_ins, viewer, noon, changed));
+  EXPECT_TRUE(seen(sign_ins, admin, noon, changed));
+  changed.viewer = reading::Secret();
+  EXPECT_FALSE(seen(sign_ins, viewer, noon, changed));
+}
+
+// Goal: who signs out is out, also with a copy of the cookie; others stay.
+TEST(SignIn, EndsOnlyTheOneThatIsSignedOut) {
+  SignIns sign_ins("key");
+  const std::string one = *sign_ins.begin("see", "", noon, with_tokens());
+  const std::string two = *sign_ins.begin("see", "", noon, with_tokens());
+  sign_ins.end(*seen(sign_ins, one, noon), noon);
+  EXPECT_FALSE(seen(sign_ins, one, noon));
+  EXPECT_TRUE(seen(sign_ins, two, noon));
+}
+
+// Goal: away from this machine the cookie needs TLS, whatever the address looks like.
+TEST(SignIn, NamesItsCookieByWhereTheBrowserIs) {
+  const auto field = [](std::string_view host) { return cookie_field(Sent(host, "").request, "v"); };
+  EXPECT_TRUE(field("127.0.0.1:9080").starts_with("semel-9080=v;"));
+  EXPECT_TRUE(field("localhost").starts_with("semel=v;"));
+  EXPECT_TRUE(field("[::1]:9080").starts_with("semel-9080=v;"));
+  for (const std::string_view host : {"10.0.0.5:9080", "ops.example.com", "127.evil.example:9080", "", "[::2]:1"}) {
+    EXPECT_TRUE(field(host).starts_with("__Host-semel=v;")) << host;
+    EXPECT_TRUE(field(host).ends_with("; Secure")) << host;
+  }
+}
+
+// Goal: what the pointers name is covered, wherever it is, and a body without it stays as it is.
+TEST(Redact, CoversWhatIsNamed) {
+  const IgnoreList list = *IgnoreList::parse({"/card/number", "/a~1b", "/list/1"});
+  EXPECT_EQ(redacted(R"({"card":{"number":1,"x":2},"a/b":{"deep":[1]},"list":[1,2,3]})", list),
+            R"({"card":{"number":"[redacted]","x":2},"a/b":"[redacted]","list":[1,"[redacted]",3]})");
+  for (const std::string body : {R"({ "other": 1 })", "no json", "", R"({"list":{"2":1}})", R"({"card":[1]})"}) {
+    EXPECT_EQ(redacted(body, list), body);
+  }
+  EXPECT_EQ(redacted(R"({"card":{"number":1}})", {}), R"({"card":{"number":1}})");
+}
+
+}  // namespace
+}  // namespace semel::admin

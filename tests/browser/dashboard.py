@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""The dashboard in Debian's Chromium: every page, every act, each role, on an embedded store and on PostgreSQL; with the keyboard
+alone, on a phone and on a wall, in light and dark. Any error in the console and any CSP report fails. The pictures are kept in
+pictures/ of the build folder; docs/pictures has copies of some. --binary SEMEL --build FOLDER"""
+import functools
+import json
+import math
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "e2e"))
+
+import desk  # noqa: E402
+import harness  # noqa: E402
+import npm  # noqa: E402
+import postgres_server  # noqa: E402
+from harness import keyed  # noqa: E402
+
+WEBHOOK = '[[webhook]]\npath = "/hooks/stripe"\nprovider = "stripe"\nsecrets = ["whsec_1", "whsec_2"]\nupstream = "app"\n'
+CONFIG = desk.WITH_TOKENS + WEBHOOK
+HOSTILE = ['<script>alert(1)</script>', '"><img src=x onerror=alert(1)>', "\u202egnp.exe", "{{7*7}}"]
+INTERACTIVE_MS_MAX = 3000  # machines are shared; the figure itself is printed
+STORY_SECONDS_MAX = 240
+
+
+class Dashboard(harness.Case):
+    folder = None  # with the packages
+
+    def start(self, config=CONFIG, **values):
+        semel = self.gateway(config, **values).start()
+        self.url = "http://127.0.0.1:%d/" % semel.admin[1]
+        return semel
+
+    def tell(self, story, **parameters):
+        """Plays a story of stories.mjs to its end."""
+        values = {"url": self.url, "folder": str(self.build), "token": desk.TOKENS["operator"], "name": "embedded", **parameters}
+        environment = {**os.environ, "SEMEL_PACKAGES": str(self.folder), "SEMEL_CHROMIUM": self.chromium}
+        done = subprocess.run(["node", str(HERE / "stories.mjs"), story, json.dumps(values)], env=environment, capture_output=True,
+                              text=True, timeout=STORY_SECONDS_MAX, check=False)
+        print(done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def lose(self, semel, key):
+        asked = threading.Thread(target=semel.ask, args=("POST", "/v1/payments", keyed(key), b"12"))
+        asked.start()
+        arrival = self.stage.next()
+        arrival.read_body()
+        arrival.reset()
+        asked.join()
+
+    def pay(self, semel, key):
+        return semel.ask("POST", "/v1/payments", keyed(key), b"12")
+
+    def deliver(self, semel, secret):
+        return self.run_semel("sign", "stripe", "--secret", secret, "--body", '{"id":"evt_1","type":"x"}', "--send", "--url",
+                              "http://%s:%d/hooks/stripe" % semel.address)
+
+    def id_of(self, semel, key):
+        return desk.ByApi(self, semel).find(key, "alice")["id"]
+
+    @functools.cached_property
+    def postgres(self):
+        server = postgres_server.Server(self.binary)
+        self.addCleanup(server.close)
+        server.prepare("desk")
+        return server.url_of("desk")
+
+    def scene(self, semel):
+        """Something of everything: lost answers, done keys, duplicates, deliveries."""
+        for key in ("order-1", "order-2", "order-3"):
+            self.lose(semel, key)
+        self.answer_all(status=201, fields=[("Content-Type", "application/json")], body=lambda arrival: b'{"id": "pay_9"}')
+        for _ in range(3):
+            self.assertEqual(self.pay(semel, "order-9").status, 201)
+        self.assertEqual(self.deliver(semel, "whsec_1").returncode, 0)
+        self.deliver(semel, "whsec_wrong")
+
+    def night(self, name, semel):
+        self.scene(semel)
+        self.tell("settle", name=name, done="order-1", undone="order-2", finished="order-9")
+        retry = self.pay(semel, "order-1")
+        self.assertEqual((retry.status, retry.body, retry.get("Location")), (201, b'{"id": "pay_1"}', "/payments/1"))
+        self.assertEqual(retry.get("Idempotent-Replayed"), "true")
+        for key in ("order-2", "order-9"):
+            again = self.pay(semel, key)
+            self.assertEqual((again.status, again.get("Idempotent-Replayed")), (201, None), "it ran again")
+        self.assertTrue(desk.is_whole(desk.ByApi(self, semel).entries()))
+
+    def test_every_page(self):
+        semel = self.start()
+        self.tell("pages", name="empty")
+        self.scene(semel)
+        self.tell("pages")
+
+    def test_every_page_on_postgresql(self):
+        semel = self.start(store=self.postgres)
+        self.scene(semel)
+        self.tell("pages", name="postgres")
+
+    def test_the_night(self):
+        self.night("embedded", self.start())
+
+    def test_the_night_on_postgresql(self):
+        self.night("postgres", self.start(store=self.postgres))
+
+    def test_the_keyboard_alone(self):
+        semel = self.start()
+        self.lose(semel, "order-7")
+        self.tell("keyboard", key="order-7")
+        self.assertEqual(desk.ByApi(self, semel).find("order-7", "alice")["state"], "released")
+
+    def test_roles(self):
+        semel = self.start()
+        self.lose(semel, "lost")
+        self.answer_all(status=201)
+        self.pay(semel, "done")
+        self.tell("roles", tokens=desk.TOKENS, unknown=self.id_of(semel, "lost"), done=self.id_of(semel, "done"))
+
+    def test_somebody_was_faster(self):
+        semel = self.start()
+        self.lose(semel, "k")
+        self.tell("overtaken", id=self.id_of(semel, "k"))
+        self.assertEqual(desk.ByApi(self, semel).find("k", "alice")["state"], "released")
+
+    def test_hostile_text_is_text(self):
+        semel = self.start()
+        fields = [("Content-Type", "text/html"), ("X-Evil", HOSTILE[0]), ("X-More", HOSTILE[1])]
+        self.answer_all(status=200, fields=fields, body=lambda arrival: "\n".join(HOSTILE).encode())
+        key = "'><img src=x onerror=alert(1)>"
+        self.assertEqual(semel.ask("POST", "/v1/payments", keyed(f'"{key}"'), b"12").status, 200)
+        found = desk.ByApi(self, semel).find(key, "alice")
+        self.tell("hostile", id=found["id"], texts=HOSTILE, webhook="#/webhooks")
+
+    def test_a_long_list(self):
+        semel = self.start()
+        for number in range(130):
+            self.lose(semel, f"order-{number}")
+        self.tell("pieces", count=130)
+
+    def test_troubles(self):
+        semel = self.start()
+        self.tell("troubles", pid=semel.process.pid)
+
+    def test_zones(self):
+        semel = self.start()
+        self.lose(semel, "k")
+        self.tell("zones", id=self.id_of(semel, "k"))
+
+    def test_the_first_page_under_load(self):
+        """What the README shows. SEMEL_PICTURE_SECONDS=330 fills the plots."""
+        semel = self.start()
+        for key in ("order-1", "order-2"):
+            self.lose(semel, key)
+        self.answer_all(status=201, body=lambda arrival: time.sleep(random.uniform(0.002, 0.02)) or b"{}")
+        until = time.monotonic() + float(os.environ.get("SEMEL_PICTURE_SECONDS", "8"))
+        number = 0
+        while time.monotonic() < until:
+            for _ in range(random.choice((4, 5, 6, 7, 9))):
+                number += 1
+                for _ in range(1 if random.random() < 0.94 else 2):
+                    self.assertEqual(self.pay(semel, f"pay-{number}").status, 201)
+            time.sleep(random.uniform(0.2, 0.4) + 0.2 * math.sin(number / 300))
+        self.assertEqual(semel.ask("POST", "/v1/payments", keyed("pay-1"), b"13").status, 422)
+        self.deliver(semel, "whsec_wrong")
+        self.tell("first", least=number)
+
+    def test_speed(self):
+        self.start()
+        self.tell("speed", interactiveMsMax=INTERACTIVE_MS_MAX)
+
+
+def prepare(build):
+    Dashboard.chromium = shutil.which("chromium") or harness.skip("chromium is not installed (packages.txt)")
+    Dashboard.build = pathlib.Path(build) / "browser"
+    Dashboard.build.mkdir(parents=True, exist_ok=True)
+    Dashboard.folder = npm.install(HERE / "browser_npm", build)
+
+
+if __name__ == "__main__":
+    harness.run(build=prepare)

@@ -1,0 +1,118 @@
+// The rules of the dashboard that need no browser: how values are written, what /metrics says, and what counts as wrong.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { bodyText, bytes, clock, duration, figure, moment, parse, share, utf8 } from "../../web/app/format.js";
+import { parseMetrics, quantileOf, total, valuesOf } from "../../web/app/metrics.js";
+import { lately, rate, typically, verdict } from "../../web/app/verdict.js";
+
+test("durations have at most two units", () => {
+  const cases = [[0, "0 ms"], [999, "999 ms"], [1400, "1.4 s"], [59_000, "59 s"], [60_000, "1 min"], [74_000, "1 min 14 s"],
+    [3_600_000, "1 h"], [5_400_000, "1 h 30 min"], [90_061_000, "1 d 1 h"], [-5000, "−5.0 s"], [null, "–"]];
+  for (const [ms, text] of cases) assert.equal(duration(ms), text);
+});
+
+test("numbers have the digits that matter", () => {
+  assert.deepEqual([0, 0.0421, 3.14159, 41.26, 1250.7].map(figure), ["0", "0.042", "3.14", "41.3", "1,251"]);
+  assert.deepEqual([0, 1023, 1536, 53e9].map(bytes), ["0 B", "1,023 B", "1.5 KiB", "49.4 GiB"]);
+  assert.deepEqual([share(1, 40), share(1, 0)], ["2.5 %", "–"]);
+});
+
+test("times are those of the zone, with the day unless it is today", () => {
+  const at = Date.UTC(2026, 10, 17, 23, 30, 5);
+  assert.equal(clock(at, "UTC"), "23:30:05");
+  assert.equal(moment(at, at + 60_000, "UTC"), "23:30:05");
+  assert.equal(moment(at, at + 3_600_000, "UTC"), "17 Nov 2026, 23:30:05");
+  assert.equal(moment(at, at + 3_600_000, "Europe/Berlin"), "00:30:05");
+});
+
+test("bodies are JSON, text or bytes", () => {
+  const of = (text) => bodyText(Buffer.from(text, "latin1").toString("base64"));
+  assert.deepEqual(of('{"a":1}'), { kind: "JSON", text: '{\n  "a": 1\n}' });
+  assert.deepEqual(of("<b>"), { kind: "text", text: "<b>" });
+  assert.deepEqual(of("\xff\x00"), { kind: "bytes", text: "000000  ff 00" });
+});
+
+test("bytes that the gateway wrote one by one are read as UTF-8", () => {
+  assert.equal(utf8("Zo\u00c3\u00ab"), "Zoë");
+  assert.equal(utf8("Zo\u00eb"), "Zo\u00eb", "which is not UTF-8");
+  assert.equal(utf8("→ \u00c3"), "→ \u00c3");
+  assert.deepEqual(parse('{"who":"Zo\\u00c3\\u00ab","n":[1]}'), { who: "Zoë", n: [1] });
+});
+
+const TEXT = `# HELP x y
+semel_requests_total{route="/v1/*",outcome="ran"} 7
+semel_requests_total{route="/v1/*",outcome="replayed"} 3
+semel_requests_total{route="/a\\"b\\\\",outcome="ran"} 1
+semel_in_flight 2
+h_bucket{route="x",le="0.1"} 50
+h_bucket{route="x",le="1"} 100
+h_bucket{route="x",le="+Inf"} 100
+`;
+
+test("the text of /metrics", () => {
+  const samples = parseMetrics(TEXT);
+  assert.equal(total(samples, "semel_requests_total", { outcome: "ran" }), 8);
+  assert.equal(total(samples, "semel_in_flight"), 2);
+  assert.deepEqual(valuesOf(samples, "semel_requests_total", "route"), ["/v1/*", '/a"b\\']);
+  assert.equal(quantileOf(samples, "h", { route: "x" }, 0.5), 0.1);
+  assert.ok(Math.abs(quantileOf(samples, "h", { route: "x" }, 0.99) - 0.982) < 1e-9);
+  assert.equal(quantileOf(samples, "h", { route: "none" }, 0.5), null);
+});
+
+const NAMES = ["requests", "ran", "replayed", "unknown", "refused", "in_flight", "reused", "held", "unreachable", "signatures", "corrupt",
+  "limited", "store_errors", "turned_away", "commit_p99_ms", "claim_p99_ms", "upstream_p99_ms"];
+
+// An hour in which nothing happened, but for what is changed.
+function hour(changes = {}) {
+  const end = Date.UTC(2026, 10, 17, 3, 0, 0);
+  const times = Array.from({ length: 361 }, (_, at) => end - (360 - at) * 10_000);
+  const series = Object.fromEntries(NAMES.map((name) => [name, Array(360).fill(name.endsWith("_ms") ? null : 0)]));
+  for (const [name, [at, value]] of Object.entries(changes.series ?? {})) series[name][at] = value;
+  return { times, series, store: { kind: "embedded", free_bytes: 1e12, free_bytes_min: 1e6, ...changes.store } };
+}
+
+test("sums and rates look at the end of the hour", () => {
+  const now = hour({ series: { requests: [359, 60], commit_p99_ms: [358, 7] } });
+  assert.equal(lately(now, "requests", 60_000), 60);
+  assert.equal(lately(hour({ series: { requests: [10, 60] } }), "requests", 60_000), 0);
+  assert.equal(rate(now, "requests"), 1);
+  assert.equal(typically(now, "commit_p99_ms", 600_000), 7);
+  assert.equal(typically(now, "upstream_p99_ms", 600_000), null);
+});
+
+test("nothing wrong, nothing said", () => {
+  assert.deepEqual(verdict({ now: hour(), doubt: { items: [], complete: true }, ready: { ready: true } }), []);
+});
+
+test("each trouble is named, the worst first, and links on", () => {
+  const said = (input) => verdict({ now: hour(), ...input }).map((each) => `${each.level}: ${each.what}`);
+  const key = { claimed_at: "2026-11-17T02:00:00Z" };
+  const [doubt] = verdict({ now: hour(), doubt: { items: [key], complete: true } });
+  assert.deepEqual([doubt.what, doubt.link], ["1 key is in doubt", "#/doubt"]);
+  assert.match(doubt.why, /oldest has waited for 1 h\./);
+  assert.deepEqual(said({ doubt: { items: [key, key], complete: false } }), ["red: 2+ keys are in doubt"]);
+  const cases = [
+    [{ series: { store_errors: [359, 1] } }, "red: The store does not answer"],
+    [{ series: { corrupt: [300, 1] } }, "red: A stored answer cannot be read"],
+    [{ series: { unreachable: [359, 1] } }, "red: A service cannot be reached"],
+    [{ series: { commit_p99_ms: [359, 200] } }, "amber: Making keys durable is slow"],
+    [{ series: { signatures: [359, 2] } }, "amber: 2 deliveries with a signature that does not hold"],
+    [{ series: { reused: [359, 61] } }, "amber: A client reuses keys"],
+    [{ series: { turned_away: [359, 1] } }, "amber: Connections are turned away"],
+    [{ series: { limited: [359, 1] } }, "amber: Callers are over a rate or a quota"],
+    [{ store: { free_bytes: 3e6 } }, "amber: The disk is nearly full"],
+    [{ store: { free_bytes: 9e5 } }, "red: The disk is full"],
+  ];
+  for (const [changes, words] of cases) assert.deepEqual(said({ now: hour(changes) }), [words]);
+  assert.deepEqual(said({ now: hour({ series: { store_errors: [10, 1], unreachable: [10, 5], reused: [359, 60] } }) }), [], "long ago, or few");
+  assert.deepEqual(said({ now: hour({ series: { signatures: [359, 1] } }), doubt: { items: [key], complete: true } }),
+    ["red: 1 key is in doubt", "amber: 1 delivery with a signature that does not hold"]);
+});
+
+test("readiness in its own words", () => {
+  const said = (ready) => verdict({ now: hour(), ready }).map((each) => [each.level, each.what, each.why]);
+  assert.deepEqual(said({ ready: false, store: "the disk refused", upstreams: "reachable" }), [["red", "No key can be written", "the disk refused"]]);
+  assert.deepEqual(said({ ready: false, store: "writable", upstreams: "app cannot be reached: refused" }),
+    [["red", "An upstream cannot be reached", "app cannot be reached: refused"]]);
+  assert.equal(said({ ready: false, draining: true })[0][1], "This gateway is draining");
+});

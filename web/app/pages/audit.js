@@ -1,0 +1,119 @@
+// Audit log: what operators did. Each entry's hash covers the one before; the browser checks that itself.
+import { html, useEffect, useState } from "../html.js";
+import { get, withQuery } from "../api.js";
+import { parse } from "../format.js";
+import { useLoad } from "../load.js";
+import { href } from "../route.js";
+import { Chip, Empty, Head, Id, ProblemBox, Table, Wait, When } from "../parts.js";
+
+const PIECE = 1000,
+  SHOWN = 200;
+
+const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+// The number of the first entry that does not follow from the one before; 0 if all do; null where a browser cannot tell.
+export async function firstBroken(entries, subtle = globalThis.crypto?.subtle) {
+  if (!subtle) return null;
+  let before = "00".repeat(32);
+  for (const [at, { number, hash, entry }] of entries.entries()) {
+    const bytes = Uint8Array.from(`semel audit v1\n${before}\n${number}\n${entry}`, (c) => c.charCodeAt(0));
+    if (number !== at + 1 || hex(await subtle.digest("SHA-256", bytes)) !== hash) return number;
+    before = hash;
+  }
+  return 0;
+}
+
+// All entries, piece by piece.
+async function wholeLog(signal) {
+  const entries = [];
+  for (;;) {
+    const after = entries.length ? entries[entries.length - 1].number : 0;
+    const { items, complete } = await get(withQuery("/v1/audit", { after, limit: PIECE }), signal);
+    entries.push(...items);
+    if (complete || !items.length) return entries;
+  }
+}
+
+function parsed(entry) {
+  try {
+    return parse(entry.entry);
+  } catch {
+    return { act: entry.entry };
+  }
+}
+
+// The acts, newest first, each with what came of it.
+export function actsOf(entries) {
+  const acts = new Map();
+  for (const entry of entries) {
+    const said = parsed(entry);
+    if (said.of !== undefined) {
+      const act = acts.get(said.of);
+      if (act) act.outcome = said.outcome;
+    } else {
+      acts.set(entry.number, { number: entry.number, ...said });
+    }
+  }
+  return [...acts.values()].reverse();
+}
+
+function Chain({ entries }) {
+  const [broken, setBroken] = useState(undefined);
+  useEffect(() => {
+    let stale = false;
+    firstBroken(entries).then((number) => stale || setBroken(number));
+    return () => {
+      stale = true;
+    };
+  }, [entries]);
+  if (broken === undefined || entries.length === 0) return null;
+  if (broken === null) return html`<${Chip}>not checked here: needs TLS or this machine<//>`;
+  if (broken) return html`<${Chip} level="red">the chain is broken at entry ${broken}<//>`;
+  return html`<${Chip} level="green">chain whole, 1 to ${entries[entries.length - 1].number}<//>`;
+}
+
+const ACTS = { "resolve as done": "green", "resolve as not-done": "amber", reopen: "blue", "read response": "grey" };
+
+function outcomeOf(act) {
+  if (act.act === "read response") return html`<span class="muted">shown</span>`;
+  if (!act.outcome) return html`<${Chip} level="amber">cut off: look at the key<//>`;
+  return html`<${Chip} level=${act.outcome === "applied" ? "green" : "amber"}>${act.outcome}<//>`;
+}
+
+export function Audit() {
+  const log = useLoad(wholeLog);
+  const [shown, setShown] = useState(SHOWN);
+  if (!log.data)
+    return html`<${Head} title="Audit log" />${log.problem ? html`<${ProblemBox} problem=${log.problem}
+      retry=${log.reload} />` : html`<${Wait} />`}`;
+  const acts = actsOf(log.data);
+  const columns = [
+    { title: "#", number: true, cell: (act) => act.number },
+    { title: "When", cell: (act) => html`<${When} at=${act.at} />` },
+    { title: "Act", cell: (act) => html`<${Chip} level=${ACTS[act.act] ?? "grey"}>${act.act}<//>` },
+    {
+      title: "Key or object",
+      cell: (act) =>
+        act.id
+          ? html`<a href=${href(["keys", act.id])}><${Id} id=${act.id} /></a>${act.fence ? html` <span
+            class="muted">fence ${act.fence}</span>` : null}`
+          : html`<span class="text">${act.object ?? act.delivery ?? act.destination ?? "–"}</span>`,
+    },
+    {
+      title: "Who",
+      cell: (act) => html`<span class="text">${act.who || "–"}</span> <span class="muted">${act.role} · ${act.from}</span>`,
+    },
+    { title: "Reason", wide: true, cell: (act) => html`<span class="text">${act.reason || "–"}</span>` },
+    { title: "Outcome", cell: outcomeOf },
+  ];
+  return html`<${Head} title="Audit log" lead="Every act was written here before it was done. Newest first."><${Chain}
+    entries=${log.data} /><//>
+    ${
+      acts.length === 0
+        ? html`<${Empty} title="Nobody has done anything yet">Settling, reopening and looking at stored answers is written here.<//>`
+        : html`<${Table} label="Acts, newest first" columns=${columns} items=${acts.slice(0, shown)}
+          keyOf=${(act) => act.number} />`
+    }
+    ${acts.length > shown && html`<p class="end"><button type="button"
+      onClick=${() => setShown(shown + SHOWN)}>Show older ones</button></p>`}`;
+}
