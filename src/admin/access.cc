@@ -84,36 +84,37 @@ std::string_view not_for_a_cookie(const policy::RequestView& request) {
 }
 
 // Whose a request is.
-struct Known {
+struct Recognized {
   Role role = Role::viewer;
   std::optional<std::string> name;  // null if the caller's own word counts
   std::string_view by;
 };
 
-std::expected<Known, Response> known_by_proxy(const policy::RequestView& request, const config::AdminProxy& proxy) {
+std::expected<Recognized, Response> known_by_proxy(const policy::RequestView& request,
+                                                   const config::AdminProxy& proxy) {
   ProxyLogin login = login_by_proxy(request, proxy);
   if (!login.trouble.empty()) return std::unexpected(unauthorized(login.trouble));
   if (!login.role) return std::unexpected(error_answer(403, "needs the role viewer; no group of the user has a role"));
   if (!is_safe(request) && !is_of_same_origin(request)) {
     return std::unexpected(error_answer(403, "say that it is no other page's: X-Semel: 1, or the same origin"));
   }
-  return Known{.role = *login.role, .name = std::move(login.user), .by = "proxy"};
+  return Recognized{.role = *login.role, .name = std::move(login.user), .by = "proxy"};
 }
 
-std::expected<Known, Response> known_by(const policy::RequestView& request, const config::AdminConfig& config,
-                                        const Sessions& sessions) {
+std::expected<Recognized, Response> known_by(const policy::RequestView& request, const config::AdminConfig& config,
+                                             const Sessions& sessions) {
   const std::string_view authorization = field_of(request, "Authorization");
   if (authorization.empty() && sessions.sign_ins != nullptr) {
     if (auto session = sessions.sign_ins->of(request, sessions.now, config)) {
       const std::string_view why = not_for_a_cookie(request);
       if (!why.empty()) return std::unexpected(error_answer(403, why));
-      return Known{.role = session->role, .name = std::move(session->name), .by = "cookie"};
+      return Recognized{.role = session->role, .name = std::move(session->name), .by = "cookie"};
     }
   }
   if (authorization.empty() && config.proxy) return known_by_proxy(request, *config.proxy);
   const std::optional<Role> role = role_of(authorization, config);
   if (!role) return std::unexpected(unauthorized("send Authorization: Bearer TOKEN"));
-  return Known{.role = *role, .name = std::nullopt, .by = "token"};
+  return Recognized{.role = *role, .name = std::nullopt, .by = "token"};
 }
 
 }  // namespace
@@ -145,7 +146,7 @@ std::expected<Caller, Response> admitted(Access access, const policy::RequestVie
     if (access == Access::reader) return caller;
     return std::unexpected(error_answer(403, "needs a token: set token or tokens in [admin]"));
   }
-  std::expected<Known, Response> known = known_by(request, config, sessions);
+  std::expected<Recognized, Response> known = known_by(request, config, sessions);
   if (!known) return std::unexpected(std::move(known.error()));
   caller.role = known->role;
   if (known->name) caller.name = *std::move(known->name);
