@@ -86,6 +86,10 @@ DECLARE
   latest timestamptz := t - older_ms * interval '1 millisecond';
   looked bigint := 0;
   found_count bigint := 0;
+  piece bigint;
+  piece_at timestamptz;
+  piece_id bytea;
+  hits bytea[];
   r record;
 BEGIN
   at := t;
@@ -120,24 +124,40 @@ BEGIN
   -- A holder that goes on after its key would have expired is still running.
   from_at := greatest(from_at, CASE WHEN unknown_only THEN t ELSE t - interval '10 minutes' END);
   next_stage := 1;
-  FOR r IN
-    SELECT k.* FROM semel.keys k
-     WHERE k.expires_at >= from_at AND (k.expires_at > from_at OR k.id > from_id)
-     ORDER BY k.expires_at, k.id
+  -- A thousand rows at a time: a loop over each of them in this language would cost several times as much.
   LOOP
-    looked := looked + 1;
-    IF r.state = 'running' AND (r.lease_until <= t) = unknown_only AND (r.expires_at > t OR NOT unknown_only)
-       AND r.claimed_at <= latest AND (space_only IS NULL OR r.space = space_only)
-       AND (scope_only IS NULL OR r.scope = scope_only) THEN
+    SELECT count(*), max(s.expires_at), (array_agg(s.id))[count(*)],
+           array_agg(s.id) FILTER (WHERE s.state = 'running' AND (s.lease_until <= t) = unknown_only
+             AND (s.expires_at > t OR NOT unknown_only) AND s.claimed_at <= latest
+             AND (space_only IS NULL OR s.space = space_only) AND (scope_only IS NULL OR s.scope = scope_only))
+      INTO piece, piece_at, piece_id, hits
+      FROM (SELECT k.id, k.state, k.space, k.scope, k.claimed_at, k.lease_until, k.expires_at
+              FROM semel.keys k
+             WHERE k.expires_at >= from_at AND (k.expires_at > from_at OR k.id > from_id)
+             ORDER BY k.expires_at, k.id LIMIT 1000) AS s;
+    FOR r IN
+      SELECT k.* FROM unnest(hits) WITH ORDINALITY AS h(id, place) JOIN semel.keys k ON k.id = h.id
+       WHERE k.state = 'running' ORDER BY h.place
+    LOOP
       id := r.id; space := r.space; scope := r.scope; state := r.state; fence := r.fence; owner := r.owner;
       fingerprint := r.fingerprint; claimed_at := r.claimed_at; lease_until := r.lease_until;
       expires_at := r.expires_at;
       RETURN NEXT;
       found_count := found_count + 1;
-    END IF;
-    IF found_count >= items_max OR looked >= looks_max
-       OR clock_timestamp() > began + time_ms * interval '1 millisecond' THEN
-      id := NULL; claimed_at := r.claimed_at; next_at := r.expires_at; next_id := r.id;
+      IF found_count >= items_max THEN
+        id := NULL; next_at := r.expires_at; next_id := r.id;
+        RETURN NEXT;
+        RETURN;
+      END IF;
+    END LOOP;
+    EXIT WHEN piece < 1000;
+    looked := looked + piece;
+    from_at := piece_at;
+    from_id := piece_id;
+    IF looked >= looks_max OR clock_timestamp() > began + time_ms * interval '1 millisecond' THEN
+      SELECT k.claimed_at INTO claimed_at FROM semel.keys k WHERE k.id = piece_id;
+      claimed_at := coalesce(claimed_at, t);
+      id := NULL; next_at := piece_at; next_id := piece_id;
       RETURN NEXT;
       RETURN;
     END IF;
