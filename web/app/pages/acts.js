@@ -2,7 +2,9 @@
 // moved on meanwhile is not touched.
 import { html } from "../html.js";
 import { ActForm, Choices, cannot } from "../act_form.js";
-import { post } from "../api.js";
+import { get, post } from "../api.js";
+import { requestOf } from "../found.js";
+import { useLoad } from "../load.js";
 import { Input, may, useDesk } from "../parts.js";
 
 const ACTS = {
@@ -18,6 +20,13 @@ const ACTS = {
     lead: "There is no trace of it at the service. The next retry of the same request runs.",
     word: "not done",
     button: "Settle as not done",
+    path: "resolve",
+  },
+  probe: {
+    title: "Ask the service",
+    lead: "The service is asked what became of the request that you found this key by. If it happened, retries get its answer.",
+    word: "ask",
+    button: "Ask, and settle as done",
     path: "resolve",
   },
   reopen: {
@@ -56,11 +65,15 @@ export function faultsOf({ status, fields }) {
   return faults;
 }
 
-function bodyOf(act, fence, { reason, status, fields, body }) {
+function bodyOf(act, fence, { reason, status, fields, body }, request) {
   if (act === "reopen") return { fence, reason };
+  if (act === "probe") return { fence, as: "done", from: "probe", reason, ...request };
   if (act === "not-done") return { fence, as: "not-done", reason };
   return { fence, as: "done", reason, response: { status: Number(status), fields: fieldsIn(fields), body } };
 }
+
+// Whether this gateway can ask; older ones cannot.
+const knowsProbes = (document) => Boolean(document.components.schemas.Resolve.properties.from);
 
 const ANSWER = { status: "201", fields: "Content-Type: application/json", body: "" };
 
@@ -78,12 +91,15 @@ function Answer({ values, set, faults }) {
 
 export function Acts({ of, onDone }) {
   const { session } = useDesk();
-  const offered = of.state === "unknown" ? ["done", "not-done"] : of.state === "done" ? ["reopen"] : [];
+  const { probe, ...request } = requestOf(of.id) ?? {};
+  const asks = useLoad(async (signal) => Boolean(probe) && knowsProbes(await get("/v1/openapi.json", signal)), [of.id]);
+  const settles = asks.data ? ["probe", "done", "not-done"] : ["done", "not-done"];
+  const offered = of.state === "unknown" ? settles : of.state === "done" ? ["reopen"] : [];
   if (!offered.length) return null;
   const why = cannot(session, may);
   const send = (name) => async (values) => {
     try {
-      onDone(await post(`/v1/keys/${of.id}/${ACTS[name].path}`, bodyOf(name, of.fence, values)));
+      onDone(await post(`/v1/keys/${of.id}/${ACTS[name].path}`, bodyOf(name, of.fence, values, request)));
     } catch (problem) {
       if (!problem.key) throw problem;
       onDone({ key: problem.key, refused: problem }); // it has moved on: the page shows how it stands
