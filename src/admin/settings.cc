@@ -33,7 +33,8 @@ Task<Response> show_config(const Sources* sources, policy::RequestView /*request
     json.begin_object().bytes("path", route.path.text).bytes("namespace", route.space);
     json.bytes("scope", route.scope.text).bytes("key", route.key_from.text).name("methods").begin_array();
     for (const std::string& method : route.methods) json.bytes(method);
-    json.end_array().bytes("upstream", config->upstreams[route.target.upstream].name).end_object();
+    json.end_array().bytes("upstream", config->upstreams[route.target.upstream].name);
+    json.boolean("probe", route.probe.has_value()).end_object();
   }
   json.end_array().name("webhooks").begin_array();
   for (const webhook::Webhook& webhook : config->webhooks) {

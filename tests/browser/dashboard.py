@@ -21,7 +21,7 @@ import desk  # noqa: E402
 import harness  # noqa: E402
 import npm  # noqa: E402
 import postgres_server  # noqa: E402
-from harness import keyed  # noqa: E402
+from harness import ROUTE, keyed  # noqa: E402
 
 WEBHOOK = '[[webhook]]\npath = "/hooks/stripe"\nprovider = "stripe"\nsecrets = ["whsec_1", "whsec_2"]\nupstream = "app"\n'
 CONFIG = desk.WITH_TOKENS + WEBHOOK
@@ -109,6 +109,16 @@ class Dashboard(harness.Case):
 
     def test_the_night_on_postgresql(self):
         self.night("postgres", self.start(store=self.postgres))
+
+    def test_the_service_is_asked(self):
+        semel = self.start(CONFIG.replace(ROUTE, ROUTE + 'probe = "/v1/payments?key={key}"\n'))
+        document = desk.ByApi(self, semel).good("GET", "/v1/openapi.json")
+        if "from" not in document["components"]["schemas"]["Resolve"]["properties"]:
+            self.skipTest("this build cannot ask a service about a key")
+        self.lose(semel, "order-1")
+        self.answer_all(status=200, fields=[("Content-Type", "application/json")], body=lambda arrival: b'{"id": "asked"}')
+        self.tell("probe", key="order-1")
+        self.assertEqual(self.pay(semel, "order-1").body, b'{"id": "asked"}')
 
     def test_the_keyboard_alone(self):
         semel = self.start()

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { bodyText, bytes, clock, duration, figure, moment, parse, share, utf8 } from "../../web/app/format.js";
 import { parseMetrics, quantileOf, total, valuesOf } from "../../web/app/metrics.js";
+import { grouped, preflight, whyNotYet } from "../../web/app/inbox_rules.js";
 import { lately, rate, typically, verdict } from "../../web/app/verdict.js";
 
 test("durations have at most two units", () => {
@@ -115,4 +116,41 @@ test("readiness in its own words", () => {
   assert.deepEqual(said({ ready: false, store: "writable", upstreams: "app cannot be reached: refused" }),
     [["red", "An upstream cannot be reached", "app cannot be reached: refused"]]);
   assert.equal(said({ ready: false, draining: true })[0][1], "This gateway is draining");
+});
+
+const DESTINATION = { name: "billing", paused: false, reason: "", breaker: "closed", running: 0, concurrency: 8, states: { waiting: 3, dead: 0, unknown: 0 } };
+const DELIVERY = { destination: "billing", state: "waiting", failed: 2, in_line: false };
+
+test("why a delivery is not there yet, in one sentence", () => {
+  const now = Date.UTC(2026, 10, 17, 3, 0, 0);
+  const said = (delivery, destination = {}) => whyNotYet({ ...DELIVERY, ...delivery }, { ...DESTINATION, ...destination }, now, "UTC");
+  assert.equal(said({}, { paused: true, reason: "deploy" }), "billing is paused until somebody resumes it: deploy.");
+  assert.equal(said({}, { paused: true, paused_until: "2026-11-17T04:00:00Z" }), "billing is paused until 04:00:00.");
+  assert.match(said({}, { breaker: "open", probe_at: "2026-11-17T03:00:30Z" }), /^billing does not answer\. It is tried again at 03:00:30/);
+  assert.equal(said({ in_line: true }), "Another event of the same object has its turn first.");
+  assert.equal(said({ due_at: "2026-11-17T03:01:00Z" }), "The last of 2 attempts failed. The next one is at 03:01:00, in 1 min.");
+  assert.equal(said({}, { running: 8 }), "billing is busy: 8 of 8 run.");
+  assert.equal(said({}), "Its turn comes at once.");
+  assert.equal(said({ state: "done" }), "");
+  assert.match(said({ state: "unknown" }), /nobody knows/);
+  assert.equal(whyNotYet(DELIVERY, undefined, now, "UTC"), "Its turn comes at once.");
+});
+
+test("dead letters by why they died, and what stands in the way", () => {
+  const dead = (why, more = {}) => ({ destination: "billing", status: 500, why, body_kept: true, ...more });
+  const groups = grouped([dead("a"), dead("b"), dead("b"), dead("b", { destination: "crm" })]);
+  assert.deepEqual(groups.map((group) => [group.destination, group.why, group.items.length]), [["billing", "b", 2], ["billing", "a", 1], ["crm", "b", 1]]);
+  assert.deepEqual(preflight(groups[0], DESTINATION), []);
+  assert.equal(preflight(groups[0], undefined).length, 1);
+  const warned = preflight({ items: [dead("a", { body_kept: false })] }, { ...DESTINATION, paused: true, breaker: "open" });
+  assert.equal(warned.length, 3);
+});
+
+test("destinations that are in trouble", () => {
+  const said = (changes) => verdict({ now: hour(), destinations: [{ ...DESTINATION, ...changes }] }).map((each) => `${each.level}: ${each.what}`);
+  assert.deepEqual(said({}), []);
+  assert.deepEqual(said({ states: { dead: 2 } }), ["red: 2 deliveries to billing will not be tried again"]);
+  assert.deepEqual(said({ states: { unknown: 1 } }), ["red: 1 delivery to billing may have taken effect"]);
+  assert.deepEqual(said({ breaker: "open" }), ["red: billing does not answer"]);
+  assert.deepEqual(said({ paused: true }), ["amber: billing is paused"]);
 });

@@ -107,6 +107,22 @@ const stories = {
     await desk.picture("now-dark");
   },
 
+  // The service itself is asked about the request that the key was found by.
+  async probe(desk, { url, token, key }) {
+    await desk.signIn(url, token);
+    await desk.go("#/doubt", "Open one, look at the service");
+    await desk.page.click("td a");
+    await desk.see("It did not happen");
+    assert.ok(!(await desk.text()).includes("Ask the service"), "nobody has said what the customer sent");
+    await find(desk, key, "alice");
+    await settleForm(desk, { act: "Ask the service", word: "ask", reason: "as the service says" });
+    await desk.accessible("asking the service");
+    await desk.press("Ask, and settle as done");
+    await desk.see("Entry 1 of the audit log");
+    await desk.press("Show the body");
+    await desk.see('"asked"');
+  },
+
   // The same without a mouse. Only keys are pressed, and what has the focus can be seen.
   async keyboard(desk, { url, token, key }) {
     await desk.page.goto(url);

@@ -10,22 +10,28 @@ import { Now } from "./pages/now.js";
 import { lazy } from "./lazy.js";
 
 // The first page comes with the program; the others when they are asked for, or when there is nothing else to do.
-const LATER = {
+const PAGES = {
+  now: Now,
   keys: lazy(() => import("./pages/keys.js"), "Keys"),
-  key: lazy(() => import("./pages/key.js"), "KeyPage"),
   doubt: lazy(() => import("./pages/doubt.js"), "Doubt"),
   webhooks: lazy(() => import("./pages/webhooks.js"), "Webhooks"),
+  inbox: lazy(() => import("./pages/inbox.js"), "Inbox"),
   duplicates: lazy(() => import("./pages/duplicates.js"), "Duplicates"),
   doctor: lazy(() => import("./pages/doctor.js"), "Doctor"),
   tail: lazy(() => import("./pages/tail.js"), "Tail"),
   audit: lazy(() => import("./pages/audit.js"), "Audit"),
   config: lazy(() => import("./pages/config.js"), "ConfigPage"),
 };
-const DETAILS = { keys: LATER.key };
+// With an id behind the name.
+const DETAILS = {
+  keys: lazy(() => import("./pages/key.js"), "KeyPage"),
+  inbox: lazy(() => import("./pages/delivery.js"), "Delivery"),
+};
+const later = () => [...Object.values(PAGES), ...Object.values(DETAILS)].filter((page) => page.load);
 
 function Place({ route, session }) {
   const [first, id] = route.path;
-  const Page = id ? DETAILS[first] : first === "now" ? Now : first === "key" ? null : LATER[first];
+  const Page = (id ? DETAILS : PAGES)[first];
   if (!Page) return html`<${Empty} title="There is no such page">Choose one on the left, or search with /.<//>`;
   const place = PLACES.flatMap((group) => group.pages).find((page) => page.path === first);
   if (place && !offers(session, place.needs))
@@ -62,7 +68,7 @@ function SignedIn({ session, onOut }) {
     scrollTo(0, 0);
   }, [place]);
   useEffect(() => {
-    const timer = setTimeout(() => Object.values(LATER).forEach((page) => page.load().catch(() => {})), 1500);
+    const timer = setTimeout(() => later().forEach((page) => page.load().catch(() => {})), 1500);
     return () => clearTimeout(timer);
   }, []);
   const number = doubt.data ? doubt.data.items.length : 0;

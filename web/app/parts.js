@@ -27,13 +27,10 @@ const STATES = {
   running: ["blue", "running"],
   done: ["green", "done"],
   released: ["grey", "free again"],
-  pending: ["blue", "waiting"],
   waiting: ["blue", "waiting"],
   dead: ["red", "dead letter"],
-  delivered: ["green", "delivered"],
-  paused: ["amber", "paused"],
-  failed: ["red", "failed"],
-  cancelled: ["grey", "cancelled"],
+  superseded: ["grey", "overtaken"],
+  skipped: ["grey", "skipped"],
   discarded: ["grey", "discarded"],
 };
 

@@ -3,24 +3,26 @@ import { html, useEffect, useRef } from "./html.js";
 import { clock, figure } from "./format.js";
 import { useDesk } from "./parts.js";
 
-const HEIGHT = 92;
+// Sizes follow the page's letters, which are larger on a wall.
+const letter = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
+const height = () => Math.round(letter() * 6.6);
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 function options({ width, series, zone, unit, span }) {
   const grid = { stroke: colour("line"), width: 1 };
-  const axis = { stroke: colour("muted"), grid, ticks: { show: false }, font: "11px system-ui, sans-serif", gap: 4 };
+  const axis = { stroke: colour("muted"), grid, ticks: { show: false }, font: `${Math.round(letter() * 0.78)}px system-ui, sans-serif`, gap: 4 };
   return {
     width,
-    height: HEIGHT,
+    height: height(),
     padding: [8, 4, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: "hour" }, y: false, points: { size: 5 }, drag: { x: false, y: false } },
     select: { show: false },
     scales: { x: { time: true, range: () => span.current }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.15 : 1] } },
     axes: [
-      { ...axis, size: 20, space: 70, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, zone, { seconds: false })) },
-      { ...axis, size: 44, space: 30, values: (_, ticks) => ticks.map((tick) => figure(tick)) },
+      { ...axis, size: Math.round(letter() * 1.45), space: letter() * 5, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, zone, { seconds: false })) },
+      { ...axis, size: Math.round(letter() * 3.15), space: letter() * 2.1, values: (_, ticks) => ticks.map((tick) => figure(tick)) },
     ],
     series: [
       {},
@@ -57,7 +59,7 @@ export function Plot({ times, series, unit = "", summary }) {
     make();
     const wide = new ResizeObserver(() => {
       const width = Math.max(120, box.current?.clientWidth ?? 0);
-      if (plot.current && Math.abs(plot.current.width - width) > 1) plot.current.setSize({ width, height: HEIGHT });
+      if (plot.current && Math.abs(plot.current.width - width) > 1) plot.current.setSize({ width, height: height() });
     });
     wide.observe(box.current);
     const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -180,43 +180,18 @@ function ofTraffic(now) {
   return found;
 }
 
-function ofInbox(destinations, at) {
+function ofInbox(destinations) {
   const found = [];
   for (const each of destinations ?? []) {
-    const dead = each.dead ?? 0;
-    if (dead > 0)
-      found.push({
-        level: "red",
-        what: `${plural(dead, "delivery", "deliveries")} of ${each.name} will not be tried again`,
-        link: "#/inbox",
-        go: "See why",
-        why: "They are dead letters: their cause must be removed, then they can be replayed.",
-      });
-    if (each.breaker && each.breaker !== "closed")
-      found.push({
-        level: "red",
-        what: `${each.name} is not answering`,
-        link: "#/inbox",
-        go: "See",
-        why: "Its breaker is open: deliveries wait until it answers again.",
-      });
-    if (each.paused)
-      found.push({
-        level: "amber",
-        what: `${each.name} is paused`,
-        link: "#/inbox",
-        go: "See",
-        why: "By an operator. Deliveries wait.",
-      });
-    const oldest = each.oldest_at ? at - Date.parse(each.oldest_at) : 0;
-    if (oldest > FIFTEEN)
-      found.push({
-        level: "amber",
-        what: `${each.name} is behind`,
-        link: "#/inbox",
-        go: "See",
-        why: `Its oldest delivery has waited for ${duration(oldest)}.`,
-      });
+    const add = (level, what, why) => found.push({ level, what, why, link: "#/inbox", go: "See why" });
+    const { dead = 0, unknown = 0, waiting = 0 } = each.states;
+    if (dead > 0) {
+      add("red", `${plural(dead, "delivery", "deliveries")} to ${each.name} will not be tried again`,
+        "They are dead letters: remove their cause, then send them again.");
+    }
+    if (unknown > 0) add("red", `${plural(unknown, "delivery", "deliveries")} to ${each.name} may have taken effect`, "Nobody knows: somebody has to say so.");
+    if (each.breaker !== "closed") add("red", `${each.name} does not answer`, `Its breaker is ${each.breaker}; ${plural(waiting, "delivery waits", "deliveries wait")}.`);
+    if (each.paused) add("amber", `${each.name} is paused`, `${each.reason || "By an operator"}; ${plural(waiting, "delivery waits", "deliveries wait")}.`);
   }
   return found;
 }
@@ -224,6 +199,6 @@ function ofInbox(destinations, at) {
 // Everything that somebody should know, the worst first. `now` is /v1/now; the others may be missing.
 export function verdict({ now, doubt = null, ready = null, destinations = null }) {
   const at = now.times[now.times.length - 1];
-  const found = [...ofReadiness(ready), ...ofDoubt(doubt, at), ...ofStore(now), ...ofTraffic(now), ...ofInbox(destinations, at)];
+  const found = [...ofReadiness(ready), ...ofDoubt(doubt, at), ...ofStore(now), ...ofTraffic(now), ...ofInbox(destinations)];
   return found.sort((a, b) => (a.level === b.level ? 0 : a.level === "red" ? -1 : 1));
 }

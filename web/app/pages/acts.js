@@ -1,8 +1,11 @@
 // What an operator can do to a key. Each act says on which fence it was decided, why, and is confirmed in letters: a key that has
 // moved on meanwhile is not touched.
-import { html, useRef, useState } from "../html.js";
-import { post } from "../api.js";
-import { Input, ProblemBox, may, useDesk } from "../parts.js";
+import { html } from "../html.js";
+import { ActForm, Choices, cannot } from "../act_form.js";
+import { get, post } from "../api.js";
+import { requestOf } from "../found.js";
+import { useLoad } from "../load.js";
+import { Input, may, useDesk } from "../parts.js";
 
 const ACTS = {
   done: {
@@ -17,6 +20,13 @@ const ACTS = {
     lead: "There is no trace of it at the service. The next retry of the same request runs.",
     word: "not done",
     button: "Settle as not done",
+    path: "resolve",
+  },
+  probe: {
+    title: "Ask the service",
+    lead: "The service is asked what became of the request that you found this key by. If it happened, retries get its answer.",
+    word: "ask",
+    button: "Ask, and settle as done",
     path: "resolve",
   },
   reopen: {
@@ -42,119 +52,64 @@ export function fieldsIn(text) {
   return fields;
 }
 
-// What is wrong with the form, by field; empty if nothing is.
-export function faultsOf(act, values) {
+// What is wrong with the answer, by field.
+export function faultsOf({ status, fields }) {
   const faults = {};
-  if (!values.reason.trim()) faults.reason = "Say why: whoever reads the log tomorrow was not here.";
-  if (values.confirm.trim().toLowerCase() !== ACTS[act].word) faults.confirm = `Type ${ACTS[act].word} to confirm.`;
-  if (act === "done") {
-    const status = Number(values.status);
-    if (!Number.isInteger(status) || status < 200 || status > 599) faults.status = "200 to 599";
-    try {
-      fieldsIn(values.fields);
-    } catch (error) {
-      faults.fields = error.message;
-    }
+  const number = Number(status);
+  if (!Number.isInteger(number) || number < 200 || number > 599) faults.status = "200 to 599";
+  try {
+    fieldsIn(fields);
+  } catch (error) {
+    faults.fields = error.message;
   }
   return faults;
 }
 
-export function bodyOf(act, fence, values) {
-  if (act === "reopen") return { fence, reason: values.reason.trim() };
-  if (act === "not-done") return { fence, as: "not-done", reason: values.reason.trim() };
-  return {
-    fence,
-    as: "done",
-    reason: values.reason.trim(),
-    response: { status: Number(values.status), fields: fieldsIn(values.fields), body: values.body },
-  };
+function bodyOf(act, fence, { reason, status, fields, body }, request) {
+  if (act === "reopen") return { fence, reason };
+  if (act === "probe") return { fence, as: "done", from: "probe", reason, ...request };
+  if (act === "not-done") return { fence, as: "not-done", reason };
+  return { fence, as: "done", reason, response: { status: Number(status), fields: fieldsIn(fields), body } };
 }
+
+// Whether this gateway can ask; older ones cannot.
+const knowsProbes = (document) => Boolean(document.components.schemas.Resolve.properties.from);
+
+const ANSWER = { status: "201", fields: "Content-Type: application/json", body: "" };
 
 function Answer({ values, set, faults }) {
-  const text = (name, label, more) =>
-    html`<${Input} id=${`act-${name}`} label=${label} fault=${faults[name]} hint=${more.hint ?? ""}>${(ties) =>
-      more.control(ties, {
-        value: values[name],
-        onInput: (event) => set(name, event.target.value),
-        spellcheck: false,
-      })}<//>`;
+  const typed = (name) => ({ value: values[name], spellcheck: false, onInput: (event) => set(name, event.target.value) });
   return html`<fieldset><legend>The answer that retries get</legend>
-    ${text("status", "Status", { control: (ties, rest) => html`<input ...${ties} ...${rest} type="text"
-      inputmode="numeric" class="narrow" />` })}
-    ${text("fields", "Fields", { hint: "One on each line, as in Location: /payments/1", control: (ties, rest) => html`<textarea ...${ties} ...${rest} rows="2"></textarea>` })}
-    ${text("body", "Body", { hint: "As the service would have sent it.", control: (ties, rest) => html`<textarea ...${ties} ...${rest} rows="4"></textarea>` })}
+    <${Input} id="act-status" label="Status" fault=${faults.status}>${(ties) => html`
+      <input ...${ties} ...${typed("status")} type="text" inputmode="numeric" class="narrow" />`}<//>
+    <${Input} id="act-fields" label="Fields" hint="One on each line, as in Location: /payments/1" fault=${faults.fields}>
+      ${(ties) => html`<textarea ...${ties} ...${typed("fields")} rows="2"></textarea>`}<//>
+    <${Input} id="act-body" label="Body" hint="As the service would have sent it.">${(ties) => html`
+      <textarea ...${ties} ...${typed("body")} rows="4"></textarea>`}<//>
   </fieldset>`;
-}
-
-function Form({ act, of, onDone, onLeave }) {
-  const { title, lead, word, button, path } = ACTS[act];
-  const [values, setValues] = useState({
-    reason: "",
-    confirm: "",
-    status: "201",
-    fields: "Content-Type: application/json",
-    body: "",
-  });
-  const [faults, setFaults] = useState({});
-  const [problem, setProblem] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const form = useRef(null);
-  const set = (name, value) => setValues({ ...values, [name]: value });
-  const submit = async (event) => {
-    event.preventDefault();
-    const wrong = faultsOf(act, values);
-    setFaults(wrong);
-    if (Object.keys(wrong).length) {
-      const first = ["status", "fields", "reason", "confirm"].find((name) => wrong[name]);
-      form.current.querySelector(`#act-${first}`)?.focus();
-      return;
-    }
-    setBusy(true);
-    try {
-      onDone(await post(`/v1/keys/${of.id}/${path}`, bodyOf(act, of.fence, values)));
-    } catch (caught) {
-      setProblem(caught);
-      if (caught.key) onDone({ key: caught.key, refused: caught });
-    }
-    setBusy(false);
-  };
-  return html`<form class="act" ref=${form} onSubmit=${submit} aria-label=${button}>
-    <h3>${title}</h3><p>${lead}</p>
-    ${act === "done" && html`<${Answer} values=${values} set=${set} faults=${faults} />`}
-    <${Input} id="act-reason" label="Reason" hint="For the audit log." fault=${faults.reason}>${(ties) => html`
-      <textarea ...${ties} rows="2" maxlength="1000" value=${values.reason}
-        onInput=${(event) => set("reason", event.target.value)}></textarea>`}<//>
-    <p class="fence-line">Decided on fence <b>${of.fence}</b>. If the key has moved on, nothing is done.</p>
-    <${Input} id="act-confirm" label=${`Type “${word}” to confirm`} fault=${faults.confirm}>${(ties) => html`
-      <input ...${ties} type="text" class="narrow" autocomplete="off" autocapitalize="off" spellcheck=${false}
-        value=${values.confirm} onInput=${(event) => set("confirm", event.target.value)} />`}<//>
-    <${ProblemBox} problem=${problem} />
-    <div class="buttons"><button type="submit" class="primary" disabled=${busy}>${button}</button><button type="button"
-      class="quiet" onClick=${onLeave}>Leave it</button></div>
-  </form>`;
 }
 
 export function Acts({ of, onDone }) {
   const { session } = useDesk();
-  const [act, setAct] = useState(null);
-  const offered = of.state === "unknown" ? ["done", "not-done"] : of.state === "done" ? ["reopen"] : [];
+  const { probe, ...request } = requestOf(of.id) ?? {};
+  const asks = useLoad(async (signal) => Boolean(probe) && knowsProbes(await get("/v1/openapi.json", signal)), [of.id]);
+  const settles = asks.data ? ["probe", "done", "not-done"] : ["done", "not-done"];
+  const offered = of.state === "unknown" ? settles : of.state === "done" ? ["reopen"] : [];
   if (!offered.length) return null;
-  const done = (result) => {
-    setAct(null);
-    onDone(result);
-  };
-  if (!session.tokens)
-    return html`<section class="card"><h2>Settle it</h2><p
-      class="muted">Needs a token: set token or tokens in [admin], then sign in.</p></section>`;
-  if (!may(session, "operator"))
-    return html`<section class="card"><h2>Settle it</h2><p
-      class="muted">Needs the role operator; yours is ${session.role}.</p></section>`;
-  return html`<section class="card acts"><h2>${of.state === "unknown" ? "Settle it" : "Change it"}</h2>
-    ${
-      act
-        ? html`<${Form} key=${act} act=${act} of=${of} onDone=${done} onLeave=${() => setAct(null)} />`
-        : html`<div class="choices">${offered.map((each) => html`<button type="button" class="choice"
-          onClick=${() => setAct(each)}><b>${ACTS[each].title}</b><span>${ACTS[each].lead}</span></button>`)}</div>`
+  const why = cannot(session, may);
+  const send = (name) => async (values) => {
+    try {
+      onDone(await post(`/v1/keys/${of.id}/${ACTS[name].path}`, bodyOf(name, of.fence, values, request)));
+    } catch (problem) {
+      if (!problem.key) throw problem;
+      onDone({ key: problem.key, refused: problem }); // it has moved on: the page shows how it stands
     }
+  };
+  const form = (name, leave) => html`<${ActForm} act=${ACTS[name]} send=${send(name)} onLeave=${leave}
+    more=${name === "done" ? ANSWER : {}} check=${name === "done" ? faultsOf : undefined}
+    note=${html`Decided on fence <b>${of.fence}</b>. If the key has moved on, nothing is done.`}>
+    ${name === "done" ? (parts) => html`<${Answer} ...${parts} />` : null}<//>`;
+  return html`<section class="card acts"><h2>${of.state === "unknown" ? "Settle it" : "Change it"}</h2>
+    ${why ? html`<p class="muted">${why}</p>` : html`<${Choices} acts=${ACTS} offered=${offered} form=${form} />`}
   </section>`;
 }

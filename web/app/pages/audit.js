@@ -75,9 +75,19 @@ function Chain({ entries }) {
 const ACTS = { "resolve as done": "green", "resolve as not-done": "amber", reopen: "blue", "read response": "grey" };
 
 function outcomeOf(act) {
-  if (act.act === "read response") return html`<span class="muted">shown</span>`;
+  if ((act.act ?? "").startsWith("read ")) return html`<span class="muted">shown</span>`;
   if (!act.outcome) return html`<${Chip} level="amber">cut off: look at the key<//>`;
   return html`<${Chip} level=${act.outcome === "applied" ? "green" : "amber"}>${act.outcome}<//>`;
+}
+
+// What it was done to: a key, an event of the inbox, or a destination.
+function Subject({ of }) {
+  if (of.id) {
+    return html`<a href=${href(["keys", of.id])}><${Id} id=${of.id} /></a>${of.fence
+      ? html` <span class="muted">fence ${of.fence}</span>` : null}`;
+  }
+  const to = of.destination ? html` <span class="muted text">${of.destination}</span>` : null;
+  return of.event ? html`<a href=${href(["inbox", of.event])}><${Id} id=${of.event} /></a>${to}` : html`<span class="text">${of.destination || "–"}</span>`;
 }
 
 export function Audit() {
@@ -92,12 +102,8 @@ export function Audit() {
     { title: "When", cell: (act) => html`<${When} at=${act.at} />` },
     { title: "Act", cell: (act) => html`<${Chip} level=${ACTS[act.act] ?? "grey"}>${act.act}<//>` },
     {
-      title: "Key or object",
-      cell: (act) =>
-        act.id
-          ? html`<a href=${href(["keys", act.id])}><${Id} id=${act.id} /></a>${act.fence ? html` <span
-            class="muted">fence ${act.fence}</span>` : null}`
-          : html`<span class="text">${act.object ?? act.delivery ?? act.destination ?? "–"}</span>`,
+      title: "What",
+      cell: (act) => html`<${Subject} of=${act} />`,
     },
     {
       title: "Who",

@@ -3,6 +3,7 @@ import { html, useEffect, useState } from "../html.js";
 import { get, post, withQuery } from "../api.js";
 import { useLoad, usePieces } from "../load.js";
 import { duration } from "../format.js";
+import { remember } from "../found.js";
 import { go, href } from "../route.js";
 import { Empty, GoOn, Head, Id, Input, ProblemBox, State, Table, When, useDesk } from "../parts.js";
 
@@ -20,11 +21,13 @@ export function guess(text, config) {
   return config?.routes.length ? "route" : "parts";
 }
 
+const routeOf = (values, config) => config.routes[Number(values.route ?? 0)] ?? config.routes[0];
+
 function bodyOf(how, text, values, config) {
   if (how === "id") return { id: text };
   if (how === "webhook") return { webhook: values.webhook || config?.webhooks[0]?.path, event: text };
   if (how === "parts") return { namespace: values.namespace || "default", scope: values.scope ?? "", key: text };
-  const route = config.routes[Number(values.route ?? 0)] ?? config.routes[0];
+  const route = routeOf(values, config);
   const fields = Object.fromEntries(
     fieldsOf(route.scope)
       .map((name) => [name, values[`field:${name}`] ?? ""])
@@ -55,7 +58,7 @@ function Ways({ how, values, set, config }) {
         value=${webhook.path}>${webhook.provider} ${webhook.path}</option>`)}</select>`}<//>`;
   }
   if (how !== "route" || !config?.routes.length) return null;
-  const route = config.routes[Number(values.route ?? 0)] ?? config.routes[0];
+  const route = routeOf(values, config);
   return html`<${Input} id="find-route" label="Route">${(
     ties,
   ) => html`<select ...${ties} value=${values.route ?? "0"} onChange=${(event) => set("route", event.target.value)}>
@@ -80,7 +83,9 @@ function Find({ config, first }) {
       });
     setResult({ items: null, problem: null, busy: true });
     try {
-      const { items } = await post("/v1/keys/find", bodyOf(how, text.trim(), values, config));
+      const body = bodyOf(how, text.trim(), values, config);
+      const { items } = await post("/v1/keys/find", body);
+      if (items.length === 1 && how === "route") remember(items[0].id, { ...body, probe: routeOf(values, config).probe });
       if (items.length === 1) return go(["keys", items[0].id]);
       setResult({ items, problem: null, busy: false });
     } catch (problem) {

@@ -89,7 +89,7 @@ function Tiles({ now }) {
     ${counted("Outcome unknown", "unknown", "red", "#/doubt")}
     ${counted("409 in flight", "in_flight", "grey", "#/keys")}
     ${counted("422 key reused", "reused", "amber", "#/doctor")}
-    ${timed("Store commit p99", "commit_p99_ms", "blue", "a first run waits for two")}
+    ${timed("Commit p99", "commit_p99_ms", "blue", "a first run waits for two")}
     ${timed("Service p99", "upstream_p99_ms", "grey", "the upstream's own time")}
   </div>`;
 }

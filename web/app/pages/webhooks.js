@@ -52,7 +52,7 @@ function Webhook({ of }) {
   const faults = of.faults.reduce((sum, each) => sum + each.count, 0);
   const idle = of.events === 0 && faults === 0;
   return html`<section class="card"><h2><code>${of.path}</code> <${Chip}>${of.provider}<//>
-      ${faults > 0 && html` <${Chip} level="amber">${count(faults)} refused signatures<//>`}
+      ${faults > 0 && html` <${Chip} level="amber">${count(faults)} refused ${faults === 1 ? "signature" : "signatures"}<//>`}
         ${of.unknown > 0 && html` <${Chip} level="red">${count(of.unknown)} in doubt<//>`}</h2>
     ${
       idle

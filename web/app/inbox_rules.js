@@ -1,0 +1,50 @@
+// What the pages of the inbox say about deliveries. Pure.
+import { clock, count, duration } from "./format.js";
+
+// In one sentence, why a delivery has not been made; empty if it has ended. `destination` may be missing.
+export function whyNotYet(delivery, destination, now, zone) {
+  const at = (time) => clock(Date.parse(time), zone);
+  const { destination: name, state } = delivery;
+  if (state === "running") return "It is being sent right now.";
+  if (state === "unknown") return "It may have taken effect, and nobody knows: somebody has to say so.";
+  if (state !== "waiting") return "";
+  if (destination?.paused) {
+    const until = destination.paused_until ? `until ${at(destination.paused_until)}` : "until somebody resumes it";
+    return `${name} is paused ${until}${destination.reason ? `: ${destination.reason}` : ""}.`;
+  }
+  if (destination && destination.breaker !== "closed") {
+    return `${name} does not answer. It is tried again at ${at(destination.probe_at)}; everything else waits for that.`;
+  }
+  if (delivery.in_line) return "Another event of the same object has its turn first.";
+  if (delivery.due_at && Date.parse(delivery.due_at) > now) {
+    const last = delivery.failed > 0 ? `The last of ${count(delivery.failed)} attempts failed. ` : "";
+    return `${last}The next one is at ${at(delivery.due_at)}, in ${duration(Date.parse(delivery.due_at) - now)}.`;
+  }
+  if (destination && destination.running >= destination.concurrency) {
+    return `${name} is busy: ${count(destination.running)} of ${count(destination.concurrency)} run.`;
+  }
+  return "Its turn comes at once.";
+}
+
+// By destination, status and words; the largest first.
+export function grouped(items) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = JSON.stringify([item.destination, item.status, item.why]);
+    const group = groups.get(key) ?? { key, destination: item.destination, status: item.status, why: item.why, items: [] };
+    group.items.push(item);
+    groups.set(key, group);
+  }
+  return [...groups.values()].sort((a, b) => b.items.length - a.items.length);
+}
+
+// What would keep them from arriving, in sentences.
+export function preflight(group, destination) {
+  const found = [];
+  if (!destination) return ["This destination is not configured any more."];
+  if (destination.paused) found.push(`${destination.name} is paused: they will wait until it is resumed.`);
+  if (destination.breaker !== "closed") found.push(`${destination.name} does not answer: they will wait until it does.`);
+  const gone = group.items.filter((item) => !item.body_kept).length;
+  if (gone) found.push(`${count(gone)} of them have no body any more, and cannot be sent.`);
+  return found;
+}
