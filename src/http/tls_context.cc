@@ -12,8 +12,10 @@
 #include <openssl/ssl.h>
 #include <openssl/tls1.h>
 #include <openssl/types.h>
+#include <openssl/x509_vfy.h>
 
 #include "core/check.h"
+#include "http/certificate.h"
 #include "http/tls.h"
 #include <semel/result.h>
 
@@ -69,6 +71,17 @@ Result<void> load_pair(SSL_CTX* context, const std::string& cert_file, const std
   return {};
 }
 
+// The session forgets a certificate that it refuses, so it is written down here for Tls::complaint().
+int note_refused(int accepted, X509_STORE_CTX* store) {
+  if (accepted == 1) return accepted;
+  const auto* const session =
+      static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  const X509* const certificate = X509_STORE_CTX_get_current_cert(store);
+  auto* const refused = session == nullptr ? nullptr : static_cast<std::string*>(SSL_get_app_data(session));
+  if (refused != nullptr && certificate != nullptr) *refused = describe(certificate);
+  return accepted;
+}
+
 Result<void> trust(SSL_CTX* context, const std::string& ca_file) {
   ERR_clear_error();
   if (SSL_CTX_load_verify_file(context, ca_file.c_str()) != 1) return unfit(ca_file);
@@ -116,7 +129,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::for_client(const TlsClient
       return std::unexpected(loaded.error());
     }
   }
-  SSL_CTX_set_verify(context, options.verify == Verify::peer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+  SSL_CTX_set_verify(context, options.verify == Verify::peer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, note_refused);
   return made;
 }
 
