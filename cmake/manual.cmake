@@ -25,5 +25,5 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT gateway PA
 
 # The unit expects the binary in /usr/bin and the configuration in /etc: an installation elsewhere edits it.
 install(FILES conf/semel.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/semel COMPONENT gateway)
-install(FILES packaging/semel.service DESTINATION lib/systemd/system COMPONENT gateway)
+install(FILES packaging/semel.service packaging/semel.socket DESTINATION lib/systemd/system COMPONENT gateway)
 install(FILES packaging/semel.sysusers DESTINATION lib/sysusers.d RENAME semel.conf COMPONENT gateway)

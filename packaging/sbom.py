@@ -27,7 +27,7 @@ def listed(path):
     """The names of packages.txt, by the section that they stand in."""
     sections, current = {}, None
     for line in path.read_text(encoding="utf-8").splitlines():
-        heading = re.fullmatch(r"# ([a-z ]+)", line)
+        heading = re.fullmatch(r"# ([a-z ]+)", line) or re.match(r"\[([a-z]+)\]", line)
         if heading:
             current = sections.setdefault(heading[1], [])
         elif line.split("#")[0].strip() and current is not None:

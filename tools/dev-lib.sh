@@ -45,16 +45,22 @@ heartbeat() {
   done
 }
 
-packages() { sed 's/#.*//' packages.txt | awk 'NF {print $1}'; }
+# packages [GROUP...]: the names in these groups of packages.txt; in all of them if none is given.
+packages() {
+  awk -v wanted=" $* " '{ sub(/#.*/, "") }
+    /^\[/ { group = $1; gsub(/[][]/, "", group); next }
+    NF && (wanted == "  " || index(wanted, " " group " ")) { print $1 }' packages.txt
+}
 
+# ensure_packages [GROUP...]: installs what is missing of them.
 ensure_packages() {
   if ! command -v dpkg-query >/dev/null; then
     echo "./dev: not a Debian system; packages.txt lists what has to be installed" >&2
     return
   fi
   local missing
-  missing=$(comm -23 <(packages | sort -u) \
-    <(packages | xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u))
+  missing=$(comm -23 <(packages "$@" | sort -u) \
+    <(packages "$@" | xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u))
   [ -n "$missing" ] || return 0
   missing=$(echo "$missing" | tr '\n' ' ')
   local as_root=(env DEBIAN_FRONTEND=noninteractive)
@@ -67,6 +73,14 @@ ensure_packages() {
   quietly apt-update "${as_root[@]}" apt-get update
   # shellcheck disable=SC2086  # a list of names
   quietly apt-install "${as_root[@]}" tools/apt-install $missing
+}
+
+# The groups of packages that a preset is built with.
+groups_of() {
+  case $1 in
+    release | library) echo build ;;
+    *) echo build test ;;
+  esac
 }
 
 # build PRESET [ARGS to cmake --build]
@@ -124,13 +138,13 @@ run_checks() {
 
 run_bench() {
   [ -x bench/run ] || not_yet bench "bench/run"
-  ensure_packages
+  ensure_packages build run bench
   build release
   bench/run "$@"
 }
 
 run_proof() {
-  ensure_packages
+  ensure_packages build run test bench
   if [ "${1:-}" = library ]; then
     shift
     build dev
@@ -149,7 +163,7 @@ run_package() {
     shift
   fi
   at_most 0 "$@"
-  ensure_packages
+  ensure_packages build package
   build release --target semel_cli semel_manual
   quietly configure-library cmake --preset library "-DCMAKE_INSTALL_LIBDIR=lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
   build library
@@ -175,7 +189,7 @@ run_fuzz() {
   local seconds=$1 target found=0
   [[ $seconds =~ ^[1-9][0-9]*$ ]] || die 2 "fuzz takes a number of seconds, not '$seconds'"
   [ -f tests/fuzz/CMakeLists.txt ] || not_yet fuzz "tests/fuzz"
-  ensure_packages
+  ensure_packages build test
   build fuzz
   for target in build/fuzz/tests/fuzz/fuzz_*; do
     [ -x "$target" ] && [ -f "$target" ] || continue

@@ -2,6 +2,8 @@
 //
 //   semel::BeastRequest request = …;   // read it whole
 //   semel::BeastResponse reply = co_await semel::guarded(guard, once, request, peer, handler);   // write it
+//
+// In a coroutine that is no Task but an awaitable with another executor, guarded() takes the io_context first.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 
@@ -86,6 +93,18 @@ inline Task<BeastResponse> run(Guard guard, Once* once, const BeastRequest* requ
 inline Task<BeastResponse> guarded(const Guard& guard, Once& once, const BeastRequest& request, std::string ip,
                                    BeastHandler handler, Probe probe = {}) {
   return beast_adapter::run(guard, &once, &request, std::move(ip), std::move(handler), std::move(probe));
+}
+
+// The same in a coroutine with another executor, such as a plain boost::asio::awaitable<T>; `Other` is that executor.
+// The guard and the handler run on `context`, whose one thread is the rule of semel/async.h. The coroutine waits
+// meanwhile and goes on where it was: if it runs on the same context, nothing changes threads.
+template <class Other = boost::asio::any_io_executor>
+boost::asio::awaitable<BeastResponse, Other> guarded(boost::asio::io_context& context, const Guard& guard, Once& once,
+                                                     const BeastRequest& request, std::string ip, BeastHandler handler,
+                                                     Probe probe = {}) {
+  Task<BeastResponse> task =
+      beast_adapter::run(guard, &once, &request, std::move(ip), std::move(handler), std::move(probe));
+  return boost::asio::co_spawn(context, std::move(task), boost::asio::use_awaitable_t<Other>());
 }
 
 // The same for servers that block. `once` is a lambda that calls BlockingOnce::run() or once_in_transaction(). The

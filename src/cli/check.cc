@@ -13,6 +13,7 @@
 #include "cli/stores.h"
 #include "config/config.h"
 #include "gateway/tls_set.h"
+#include "http/certificate.h"
 #include "policy/route.h"
 #include "reading/address.h"
 #include "reading/units.h"
@@ -62,14 +63,21 @@ std::string api_terms(const config::ApiToken& token) {
   return terms;
 }
 
-int check_config(const std::string& path) {
-  const auto config = load_config(path);
+struct CheckOptions {
+  std::string file;
+  bool no_secrets = false;
+};
+
+int check_config(const CheckOptions& options) {
+  const std::string& path = options.file;
+  const auto config = load_config(path, options.no_secrets ? Secrets::may_be_missing : Secrets::needed);
   if (config == nullptr) return 1;
   if (const std::string missing = unsupported(*config); !missing.empty()) {
     fmt::print(stderr, "{}: {}\n", path, missing);
     return 1;
   }
-  if (const Result<gateway::TlsSet> tls = gateway::load_tls(*config); !tls) {
+  const Result<gateway::TlsSet> tls = options.no_secrets ? gateway::TlsSet{} : gateway::load_tls(*config);
+  if (!tls) {
     fmt::print(stderr, "{}: {}\n", path, tls.error().detail);
     return 1;
   }
@@ -87,6 +95,14 @@ int check_config(const std::string& path) {
   for (const config::ApiToken& token : config->api.tokens) {
     fmt::print("  token {}: {}{}\n", token.name, fmt::join(token.namespaces, ", "), api_terms(token));
   }
+  if (const auto& files = config->server.tls; files && !options.no_secrets) {
+    const auto facts = http::look_at_certificate(files->cert);
+    if (facts) fmt::print("  TLS with the certificate of {}\n", facts->text);
+  }
+  if (options.no_secrets) {
+    fmt::print("  not looked at (--no-secrets): secrets that are missing here, certificates, the store\n");
+    return 0;
+  }
   const std::unique_ptr<Clock> clock = make_system_clock();
   for (const std::string& concern : concerns(config->store, *clock)) {
     fmt::print(stderr, "{}: warning: store: {}\n", path, concern);
@@ -97,10 +113,12 @@ int check_config(const std::string& path) {
 }  // namespace
 
 void add_check(CLI::App& app, Command& run) {
-  auto path = std::make_shared<std::string>();
+  auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand("check", "Read a configuration and say everything that is wrong with it");
-  command->add_option("file", *path, "Configuration file")->required();
-  command->callback([path, &run] { run = [path] { return check_config(*path); }; });
+  command->add_option("file,-c,--config", options->file, "Configuration file")->required();
+  command->add_flag("--no-secrets", options->no_secrets,
+                    "For pipelines: secrets (env:, file:) and certificates may be missing");
+  command->callback([options, &run] { run = [options] { return check_config(*options); }; });
 }
 
 }  // namespace semel::cli

@@ -22,24 +22,77 @@
 #include "cli/stores.h"
 #include "config/config.h"
 #include "config/parse.h"
+#include "http/certificate.h"
 #include "reading/issue.h"
 #include "reading/nearest.h"
 #include "reading/resolver.h"
+#include "reading/table_reader.h"
 #include "webhook/provider.h"
 #include "webhook/webhook.h"
+#include <semel/clock.h>
 #include <semel/result.h>
 
 namespace semel::cli {
 namespace {
 
+constexpr Millis expiry_notice{30 * 86'400'000LL};
+
 class SystemResolver : public reading::Resolver {
  public:
+  SystemResolver(const std::string& config, Secrets secrets) : secrets_(secrets) {
+    std::error_code ignored;
+    folder_ = std::filesystem::absolute(config, ignored).parent_path();
+  }
+
   [[nodiscard]] std::optional<std::string> environment(const std::string& name) const override {
     const char* value = std::getenv(name.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   }
-  [[nodiscard]] Result<std::string> file(const std::string& path) const override { return read_file(path); }
+  [[nodiscard]] Result<std::string> file(const std::string& name) const override { return read_file(path(name)); }
+  [[nodiscard]] std::string path(const std::string& written) const override { return (folder_ / written).string(); }
+  [[nodiscard]] bool may_lack_secrets() const override { return secrets_ == Secrets::may_be_missing; }
+
+ private:
+  std::filesystem::path folder_;
+  Secrets secrets_;
 };
+
+// What is wrong with the files of TLS, at the place that names them.
+std::vector<reading::Issue> look_at_files(const std::string& config, const std::vector<reading::NamedFile>& files,
+                                          Time now) {
+  std::vector<reading::Issue> issues;
+  const auto say = [&](const reading::NamedFile& file, reading::Severity severity, const std::string& what) {
+    issues.push_back({.severity = severity,
+                      .file = config,
+                      .at = file.at,
+                      .message = fmt::format("{}: {} {}", file.option, file.path, what),
+                      .suggestion = {}});
+  };
+  const auto named = [&](const std::string& option) {
+    const auto found = std::ranges::find(files, option, &reading::NamedFile::option);
+    return found == files.end() ? std::string() : found->path;
+  };
+  for (const reading::NamedFile& file : files) {
+    if (file.option.ends_with(".key")) {
+      const std::string beside = file.option.substr(0, file.option.size() - 3) + "cert";
+      if (const auto fit = http::look_at_key(file.path, named(beside)); !fit) {
+        say(file, reading::Severity::error, fit.error().detail);
+      }
+      continue;
+    }
+    const auto facts =
+        file.option.ends_with(".cert") ? http::look_at_certificate(file.path) : http::look_at_authorities(file.path);
+    if (!facts) {
+      say(file, reading::Severity::error, facts.error().detail);
+    } else if (facts->until <= now) {
+      say(file, reading::Severity::warning, fmt::format("has expired, so the other side refuses it ({})", facts->text));
+    } else if (facts->until < now + expiry_notice) {
+      const auto days = std::chrono::floor<std::chrono::days>(facts->until - now).count();
+      say(file, reading::Severity::warning, fmt::format("expires in {} days ({})", days, facts->text));
+    }
+  }
+  return issues;
+}
 
 }  // namespace
 
@@ -79,19 +132,27 @@ std::optional<webhook::Provider> load_provider_file(const std::string& name, con
   return std::move(loaded->provider);
 }
 
-std::shared_ptr<const config::Config> load_config(const std::string& path) {
+std::shared_ptr<const config::Config> load_config(const std::string& path, Secrets secrets) {
   const Result<std::string> text = read_file(path);
   if (!text) {
     fmt::print(stderr, "semel: cannot read {}: {}\n", path, text.error().detail);
     return nullptr;
   }
-  const SystemResolver resolver;
+  const SystemResolver resolver(path, secrets);
   auto loaded = config::parse_config(*text, path, resolver);
   if (!loaded) {
     for (const reading::Issue& issue : loaded.error()) fmt::print(stderr, "{}\n", reading::to_text(issue));
     return nullptr;
   }
   for (const reading::Issue& warning : loaded->warnings) fmt::print(stderr, "{}\n", reading::to_text(warning));
+  if (secrets == Secrets::needed) {
+    bool fit = true;
+    for (const reading::Issue& issue : look_at_files(path, loaded->files, make_system_clock()->wall())) {
+      fmt::print(stderr, "{}\n", reading::to_text(issue));
+      if (issue.severity == reading::Severity::error) fit = false;
+    }
+    if (!fit) return nullptr;
+  }
   return std::make_shared<const config::Config>(std::move(loaded->config));
 }
 

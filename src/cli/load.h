@@ -1,6 +1,7 @@
 // Reads configuration from a file, the environment and files of secrets.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,9 +13,13 @@
 
 namespace semel::cli {
 
+// Whether secrets that the environment or a file should have must be there. Without them nothing can run, but a
+// pipeline can check the rest; the files of TLS are not looked at then.
+enum class Secrets : std::uint8_t { needed, may_be_missing };
+
 // Reads and checks the file and prints what is wrong with it to standard error, every mistake at once. Null if it
 // cannot be used.
-std::shared_ptr<const config::Config> load_config(const std::string& path);
+std::shared_ptr<const config::Config> load_config(const std::string& path, Secrets secrets = Secrets::needed);
 
 // The whole file. The detail of an error says why it cannot be read.
 Result<std::string> read_file(const std::string& path);

@@ -1,15 +1,22 @@
+// Rights, limits, sockets and secrets of the process: what the kernel and systemd gave us.
 #include "cli/process.h"
 
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdlib.h>  // unsetenv
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -19,6 +26,7 @@
 #include <unistd.h>
 
 #include "core/check.h"
+#include "http/inherited.h"
 #include <semel/result.h>
 
 namespace semel::cli {
@@ -27,6 +35,28 @@ std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   core::check(getrandom(&seed, sizeof(seed), 0) == sizeof(seed), "the kernel gives random bytes");
   return seed;
+}
+
+Result<http::Inherited> inherited_sockets() {
+  constexpr int first = 3;
+  const char* const process = std::getenv("LISTEN_PID");
+  const char* const count = std::getenv("LISTEN_FDS");
+  if (process == nullptr || count == nullptr || std::to_string(getpid()) != process) return http::Inherited();
+  const std::string_view digits(count);
+  int sockets = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), sockets);
+  if (error != std::errc{} || end != digits.data() + digits.size() || sockets < 0 || sockets > 16) {
+    return fail(Code::invalid, "is not a small number");
+  }
+  unsetenv("LISTEN_PID");
+  unsetenv("LISTEN_FDS");
+  unsetenv("LISTEN_FDNAMES");
+  std::vector<int> passed;
+  for (int socket = first; socket < first + sockets; ++socket) {
+    fcntl(socket, F_SETFD, FD_CLOEXEC);
+    passed.push_back(socket);
+  }
+  return http::Inherited::of(passed);
 }
 
 std::size_t raise_file_limit() {

@@ -5,9 +5,13 @@
 #include <cstdint>
 #include <string>
 
+#include "http/inherited.h"
 #include <semel/result.h>
 
 namespace semel::cli {
+
+// The listening sockets that systemd passed on (LISTEN_FDS). Programs that this one starts get none of them.
+Result<http::Inherited> inherited_sockets();
 
 // Random, from the kernel.
 std::uint64_t random_seed();

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -37,7 +39,9 @@
 #include "gateway/plan.h"
 #include "gateway/replay_cache.h"
 #include "gateway/worker.h"
+#include "http/inherited.h"
 #include "reading/address.h"
+#include "reading/secret.h"
 #include "reading/units.h"
 #include "store/audit_log.h"
 #include "store/capable_store.h"
@@ -85,24 +89,71 @@ void drain(gateway::Gateway& gateway) {
 struct ServeOptions {
   std::string config;
   std::string upstream;
+  std::string listen;
+  std::string admin;
+  std::string data;
 };
 
+// The configuration of --upstream, with what other options say. Code::invalid: one of them is wrong; it is named.
+Result<config::Config> simple_config(const ServeOptions& options) {
+  auto config = config::default_config(options.upstream);
+  if (!config) return fail(Code::invalid, "--upstream: " + config.error().detail);
+  const auto read = [](const char* option, const std::string& text) -> Result<reading::Endpoint> {
+    const auto endpoint = reading::parse_endpoint(text);
+    if (!endpoint) return fail(Code::invalid, fmt::format("{}: {}", option, endpoint.error().message));
+    return *endpoint;
+  };
+  if (!options.listen.empty()) {
+    const Result<reading::Endpoint> listen = read("--listen", options.listen);
+    if (!listen) return std::unexpected(listen.error());
+    config->server.listen = *listen;
+  }
+  if (!options.admin.empty()) {
+    const Result<reading::Endpoint> admin = read("--admin", options.admin);
+    if (!admin) return std::unexpected(admin.error());
+    if (!reading::is_loopback(*admin)) {
+      return fail(Code::invalid,
+                  "--admin: can be reached from outside, which needs a token; write a configuration file");
+    }
+    config->admin.listen = *admin;
+  }
+  if (config->admin.listen == config->server.listen && config->server.listen.port != 0) {
+    return fail(Code::invalid, "--listen and --admin are the same address");
+  }
+  if (!options.data.empty()) config->store.urls.front() = reading::Secret("embedded:" + options.data);
+  return config;
+}
+
+// Where answers are kept, so that nobody has to look for it when the disk is full.
+void say_where(const config::StoreConfig& store) {
+  if (store.kind != config::StoreKind::embedded) return;
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(config::embedded_path(store), error);
+  fmt::print(stderr, "semel: keys and answers are kept in {}\n",
+             error ? std::string(config::embedded_path(store)) : folder.lexically_normal().string());
+}
+
 int serve(const ServeOptions& options) {
+  if (options.config.empty() && options.upstream.empty()) {
+    fmt::print(stderr, "semel: serve needs a configuration file, or --upstream URL to do without one\n");
+    return 2;
+  }
   take_over_signals();
   std::shared_ptr<const config::Config> config;
   if (options.upstream.empty()) {
     config = load_config(options.config);
     if (config == nullptr) return 1;
   } else {
-    auto simple = config::default_config(options.upstream);
+    auto simple = simple_config(options);
     if (!simple) {
-      fmt::print(stderr, "semel: --upstream: {}\n", simple.error().detail);
+      fmt::print(stderr, "semel: {}\n", simple.error().detail);
       return 2;
     }
     config = std::make_shared<const config::Config>(*std::move(simple));
   }
   ServeHooks hooks;
   hooks.started = [&](const Ports& ports) {
+    say_where(config->store);
     if (ports.gateway == 0) {
       fmt::print(stderr, "semel: listening on port {} for claims only, admin on port {}\n", ports.api, ports.admin);
       return;
@@ -224,6 +275,17 @@ bool reload(gateway::Gateway& gateway, const config::Config& started,
   return reloaded.has_value();
 }
 
+// A socket that nobody accepts on keeps its clients waiting for ever.
+void say_unused(const http::Inherited& inherited, const config::Config& config) {
+  for (const std::uint16_t port : inherited.ports()) {
+    const bool used = config.server.listen.port == port || (config.admin.listen && config.admin.listen->port == port) ||
+                      (config.api.listen && config.api.listen->port == port);
+    if (used) continue;
+    fmt::print(stderr, "semel: a socket for port {} was passed on (semel.socket), but nothing listens on that port\n",
+               port);
+  }
+}
+
 }  // namespace
 
 int run_gateway(const std::shared_ptr<const config::Config>& wanted, const ServeHooks& hooks) {
@@ -236,6 +298,12 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
     fmt::print(stderr, "semel: {}\n", dropped.error().detail);
     return 1;
   }
+  Result<http::Inherited> inherited = inherited_sockets();
+  if (!inherited) {
+    fmt::print(stderr, "semel: LISTEN_FDS: {}\n", inherited.error().detail);
+    return 1;
+  }
+  say_unused(*inherited, *config);
   keep_files_private();
   keep_memory_private();
   const std::unique_ptr<Clock> clock = make_system_clock();
@@ -259,7 +327,8 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   Standing standing(unix_seconds(*clock));
   store::Lookup* const lookup = store->lookup;
   api::Rates rates;  // outlives the gateway, which owns what uses it
-  auto gateway = gateway::Gateway::open(config, *std::move(store), *clock, log, random_seed(), store_metrics);
+  auto gateway = gateway::Gateway::open(config, *std::move(store), *clock, log, random_seed(), store_metrics,
+                                        *std::move(inherited));
   const Result<std::uint16_t> admin_port =
       gateway ? open_admin(**gateway, operated, standing, *clock, config->admin) : std::unexpected(gateway.error());
   const Result<std::uint16_t> api_port = admin_port ? open_api(**gateway, operated.store, lookup, rates, config->api)
@@ -292,11 +361,13 @@ void add_serve(CLI::App& app, Command& run) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand("serve", "Run the gateway");
   CLI::Option* file =
-      command->add_option("-c,--config", options->config, "Configuration file; conf/semel.toml is the manual");
+      command->add_option("file,-c,--config", options->config, "Configuration file; conf/semel.toml is the manual");
   CLI::Option* url = command->add_option("--upstream", options->upstream,
                                          "Guard this service; no file needed (http://127.0.0.1:3000)");
+  command->add_option("--listen", options->listen, "Where clients connect (127.0.0.1:8080)")->needs(url);
+  command->add_option("--admin", options->admin, "Where operators connect (127.0.0.1:9080)")->needs(url);
+  command->add_option("--data", options->data, "The folder for keys and answers (./semel-data)")->needs(url);
   file->excludes(url);
-  command->require_option(1, 0);
   command->callback([options, &run] { run = [options] { return serve(*options); }; });
 }
 

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/caller_token.h"
+#include "policy/cors.h"
 #include "policy/forward.h"
 #include "policy/host.h"
 #include "policy/reply.h"
@@ -49,7 +51,8 @@ struct ServerConfig {
   std::vector<std::string> methods;  // that pass beside those of HTTP
   std::string user;                  // the user to become when started as root
   std::optional<TlsFiles> tls;
-  bool policy_document = false;  // whether /.well-known/idempotency is answered
+  std::optional<policy::Cors> cors;  // null: nothing is said to browsers
+  bool policy_document = false;      // whether /.well-known/idempotency is answered
 };
 
 // What /readyz needs to say 200.
@@ -183,6 +186,7 @@ struct Config {
   LimitsConfig limits;
   LogConfig log;
   policy::ReplyConfig reply;
+  std::optional<policy::TokenRules> jwt;  // null: no token is looked at
   std::vector<UpstreamConfig> upstreams;
   std::vector<policy::Route> routes;
   std::vector<webhook::Webhook> webhooks;

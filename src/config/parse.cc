@@ -63,6 +63,7 @@ Config read_document(reading::Reading& reading, const reading::Node& root) {
   read_limits(reading, top.find("limits"), config.limits);
   read_log(reading, top.find("log"), config.log);
   read_reply(reading, top.find("reply"), config.reply);
+  read_jwt(reading, top.find("jwt"), config.jwt);
   const reading::Node* const upstreams = top.find("upstream");
   read_upstreams(reading, upstreams, config);
   for (const UpstreamConfig& upstream : config.upstreams)
@@ -99,7 +100,7 @@ std::expected<LoadedConfig, std::vector<reading::Issue>> parse_config(std::strin
   std::vector<reading::Issue> issues = std::move(reading.report).take();
   if (failed) return std::unexpected(std::move(issues));
   config.settings = std::move(reading.uses);
-  return LoadedConfig{.config = std::move(config), .warnings = std::move(issues)};
+  return LoadedConfig{.config = std::move(config), .warnings = std::move(issues), .files = std::move(reading.files)};
 }
 
 std::vector<reading::KeyUse> survey_config(std::string_view text, const reading::Resolver& resolver) {

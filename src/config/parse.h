@@ -16,6 +16,7 @@ namespace semel::config {
 struct LoadedConfig {
   Config config;
   std::vector<reading::Issue> warnings;
+  std::vector<reading::NamedFile> files;  // of certificates and keys
 };
 
 // `name` is the file's name in the issues. The error has every error and every warning, in the order of the file; TOML

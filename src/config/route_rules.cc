@@ -55,7 +55,7 @@ void check_scope(reading::TableReader& table, const policy::Route& route) {
   if (!table.good("scope") || route.key == KeyMode::off) return;
   const policy::Expression& scope = route.scope;
   const bool authentic = scope.has(policy::PartKind::header) || scope.has(policy::PartKind::cookie) ||
-                         scope.has(policy::PartKind::client_cert);
+                         scope.has(policy::PartKind::client_cert) || scope.has(policy::PartKind::jwt);
   if (authentic) return;
   if (scope.has(policy::PartKind::query) || scope.has(policy::PartKind::json)) {
     table.warn("scope",

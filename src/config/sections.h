@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "config/config.h"
+#include "policy/caller_token.h"
+#include "policy/cors.h"
 #include "policy/reply.h"
 #include "reading/document.h"
 #include "reading/fault.h"
@@ -35,6 +37,7 @@ void read_log(reading::Reading& reading, const reading::Node* node, LogConfig& l
 void read_reply(reading::Reading& reading, const reading::Node* node, policy::ReplyConfig& reply);
 void read_reply_status(reading::TableReader& table, std::vector<policy::StatusRule>& into);  // its `status`
 void read_store(reading::Reading& reading, const reading::Node* node, StoreConfig& store);
+void read_jwt(reading::Reading& reading, const reading::Node* node, std::optional<policy::TokenRules>& jwt);
 void read_limits(reading::Reading& reading, const reading::Node* node, LimitsConfig& limits);
 
 // [upstream.NAME], each a member of `node`.
@@ -49,6 +52,9 @@ struct Places {
 };
 void read_route(reading::Reading& reading, const reading::Node& node, Config& config);
 void read_webhook(reading::Reading& reading, const reading::Node& node, Config& config);
+
+// The table `cors` of [server].
+void read_cors(reading::TableReader& table, std::optional<policy::Cors>& into);
 
 // The table `tls` of a listener, which is called `name` in messages.
 void read_tls(reading::TableReader& table, std::string_view name, std::optional<TlsFiles>& into);

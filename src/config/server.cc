@@ -59,16 +59,14 @@ reading::Parsed<std::string> parse_token(std::string_view text) {
   return reading::fault("must be a name of letters, digits and - . _ ~");
 }
 
-void read_file_name(reading::TableReader& table, std::string_view key, std::string& into) {
-  if (table.require(key) == nullptr) {
+void read_needed_file(reading::TableReader& table, std::string_view key, const std::string& option, std::string& into) {
+  const reading::Node* const value = table.require(key);
+  if (value == nullptr) {
     table.record(key, "", "");
     return;
   }
-  const auto parse = [](std::string_view text) -> reading::Parsed<std::string> {
-    if (text.empty()) return reading::fault("is empty; name a file");
-    return std::string(text);
-  };
-  reading::read_parsed(table, key, into, parse, same);
+  reading::read_file_name(table, key, option, into);
+  if (into.empty() && table.good(key)) table.reject(key, *value, reading::fault("is empty; name a file").error());
 }
 
 void read_hosts(reading::TableReader& table, std::vector<policy::HostPattern>& into) {
@@ -97,9 +95,10 @@ void read_tls(reading::TableReader& table, std::string_view name, std::optional<
   if (const reading::Node* const tls = table.find("tls")) {
     reading::TableReader files(table.reading(), tls, std::string(name));
     into.emplace();
-    read_file_name(files, "cert", into->cert);
-    read_file_name(files, "key", into->key);
-    reading::read_text(files, "client_ca", into->client_ca);
+    const std::string option(name);
+    read_needed_file(files, "cert", option + ".cert", into->cert);
+    read_needed_file(files, "key", option + ".key", into->key);
+    reading::read_file_name(files, "client_ca", option + ".client_ca", into->client_ca);
     reading::read_choice(files, "client_cert", into->client_cert, client_cert_choices);
     if (files.has("client_cert") && into->client_ca.empty() && files.good("client_ca")) {
       files.warn("client_cert", "client_cert has no effect without client_ca");
@@ -117,12 +116,14 @@ void read_server(reading::Reading& reading, const reading::Node* node, ServerCon
   read_hosts(table, server.hosts);
   reading::read_parsed(table, "name", server.name, parse_token, same);
   reading::read_text(table, "providers", server.providers);
+  if (!server.providers.empty()) server.providers = reading.resolver->path(server.providers);
   reading::read_choice(table, "forwarded", server.forwarded, forwarded_choices);
   reading::read_choice(table, "overrides", server.overrides, overrides_choices);
   reading::read_list(table, "methods", server.methods, check_method);
   reading::read_text(table, "user", server.user);
   reading::read_flag(table, "policy_document", server.policy_document);
   read_tls(table, "server.tls", server.tls);
+  read_cors(table, server.cors);
   table.finish();
 }
 
@@ -142,6 +143,7 @@ void read_admin(reading::Reading& reading, const reading::Node* node, AdminConfi
     reading::read_secret(roles, "viewer", admin.viewer);
     reading::read_secret(roles, "operator", admin.operates);
     reading::read_secret(roles, "admin", admin.admin);
+    if (!roles.good("viewer") || !roles.good("operator") || !roles.good("admin")) table.pass_over("tokens");
     roles.finish();
   }
   reading::read_flag(table, "dashboard", admin.dashboard);

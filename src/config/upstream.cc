@@ -81,9 +81,10 @@ void read_upstream(reading::Reading& reading, const reading::Node& node, Config&
   reading::read_count(table, "connections", upstream.connections, {.min = 1, .max = 100'000});
   reading::read_choice(table, "host", upstream.host, host_choices);
   reading::read_choice(table, "paths", upstream.paths, path_choices);
-  reading::read_text(table, "ca", upstream.ca);
-  reading::read_text(table, "cert", upstream.cert);
-  reading::read_text(table, "key", upstream.key);
+  const std::string option = "upstream." + upstream.name;
+  reading::read_file_name(table, "ca", option + ".ca", upstream.ca);
+  reading::read_file_name(table, "cert", option + ".cert", upstream.cert);
+  reading::read_file_name(table, "key", option + ".key", upstream.key);
   reading::read_flag(table, "verify", upstream.verify);
   if (!table.has("connect_timeout")) upstream.connect_timeout = std::min(upstream.connect_timeout, upstream.timeout);
   const bool times = table.good("timeout") && table.good("connect_timeout");

@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "config/sections.h"
 #include "policy/expression.h"
+#include "policy/identify.h"
 #include "policy/pattern.h"
 #include "policy/route.h"
 #include "policy/target.h"
@@ -88,6 +89,19 @@ void check_client_certs(reading::Reading& reading, const Config& config, const P
   }
 }
 
+// A claim is known only of a token that can be verified.
+void check_tokens(reading::Reading& reading, const reading::Node& root, const Config& config, const Places& places) {
+  bool used = false;
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    if (!policy::needs_token(config.routes[i])) continue;
+    used = true;
+    if (root.find("jwt") != nullptr) continue;
+    reading.report.error(places.routes[i], "{jwt:...} needs a table [jwt] that says how tokens are verified");
+  }
+  if (used || root.find("jwt") == nullptr) return;
+  reading.report.warning(root.find("jwt")->at, "[jwt] is not used: no route has {jwt:...} in its scope or key_from");
+}
+
 reading::Position place_of(const reading::Node& root, std::string_view table, std::string_view key) {
   const reading::Node* const node = root.find(table);
   const reading::Node* const value = node == nullptr ? nullptr : node->find(key);
@@ -122,6 +136,7 @@ void check_whole(reading::Reading& reading, const reading::Node& root, const Con
     check_ttls(reading, config, config.webhooks, places.webhooks);
   }
   check_client_certs(reading, config, places);
+  check_tokens(reading, root, config, places);
   check_api_address(reading, root, config);
   const bool clash = config.admin.listen == config.server.listen && config.server.listen.port != 0;
   if (clash) {

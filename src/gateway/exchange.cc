@@ -42,6 +42,7 @@
 #include "gateway/told.h"
 #include "gateway/upstream_head.h"
 #include "http/transaction.h"
+#include "policy/cors.h"
 #include "policy/expression.h"
 #include "policy/identify.h"
 #include "policy/reply.h"
@@ -89,6 +90,7 @@ struct Taken {
 
 // The steps, in their order.
 Taken take(const Incoming* incoming);
+void tell_browsers(const Incoming& incoming, Told& told);
 Task<Told> guard(const Incoming* incoming, const policy::Route* route);
 Task<Told> receive(const Incoming* incoming, const webhook::Webhook* webhook);
 Task<Told> go(const Incoming* incoming, Way* way);
@@ -104,6 +106,7 @@ Task<void> exchange(Services services, std::shared_ptr<const Plan> plan, http::T
   const Incoming incoming = incoming_of(services, *plan, *client);
   Taken taken = take(&incoming);
   Told told = co_await std::move(taken.told);
+  tell_browsers(incoming, told);
   co_await send(client, &told, &plan->config->reply, &services.metrics);
   record(incoming, *taken.route, told);
 }
@@ -149,6 +152,23 @@ Taken take(const Incoming* incoming) {
     return here(told_of_method(501, config::unknown_method_detail));
   }
   return here(told_refusal(Problem::of(ProblemType::no_route), no_wait, incoming->config().reply));
+}
+
+// server.cors: what the service has answered, now or before, it has dressed for browsers itself; the rest is ours.
+void tell_browsers(const Incoming& incoming, Told& told) {
+  const std::optional<policy::Cors>& cors = incoming.config().server.cors;
+  if (!cors || told.preflight) return;
+  const std::string& marker = incoming.config().reply.replayed_header;
+  std::optional<Field> exposed = policy::exposed_marks(*cors, incoming.request, marker);
+  if (auto* const upstreams = std::get_if<UpstreamReply>(&told.reply)) upstreams->exposed = std::move(exposed);
+  auto* const own = std::get_if<OwnReply>(&told.reply);
+  if (own == nullptr) return;
+  const bool of_service = own->body_of != nullptr && own->body_of->body_kept;
+  if (!of_service) {
+    policy::add_cors(*cors, incoming.request, marker, own->response);
+  } else if (exposed) {
+    own->response.fields.push_back(*std::move(exposed));
+  }
 }
 
 // For the log: the key and the event that it was about.

@@ -19,6 +19,7 @@
 #include "core/check.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
+#include "http/inherited.h"
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/ticker.h"
@@ -50,11 +51,13 @@ Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
 Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const config::Config>& config,
                                                store::CapableStore store, Clock& clock, telemetry::LogSink& log,
                                                std::uint64_t seed,
-                                               std::shared_ptr<const telemetry::StoreMetrics> store_metrics) {
+                                               std::shared_ptr<const telemetry::StoreMetrics> store_metrics,
+                                               http::Inherited inherited) {
   Result<TlsSet> tls = load_tls(*config);
   if (!tls) return std::unexpected(tls.error());
   std::unique_ptr<Gateway> gateway(
       new Gateway(std::move(store), log, std::move(store_metrics), clock, seed, config->limits.waiters));
+  gateway->inherited_ = std::move(inherited);
   gateway->gate_.connections_max = config->limits.connections;
   gateway->gate_.per_address_max = config->limits.connections_per_ip;
   const Shared shared{.clock = clock,
@@ -66,7 +69,8 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
                       .quotas = gateway->quotas_,
                       .limiters = gateway->limiters_,
                       .companies = gateway->companies_,
-                      .glance = gateway->store_.glance};
+                      .glance = gateway->store_.glance,
+                      .inherited = gateway->inherited_};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
   for (std::size_t i = 0; i < threads; ++i) {
@@ -116,8 +120,10 @@ Result<std::uint16_t> Gateway::listen_beside(const reading::Endpoint& endpoint,
   auto beside = std::make_unique<Beside>();
   beside->gate.connections_max = beside_connections_max;
   beside->handler = std::move(handler);
-  auto listener = http::Listener::open(first.executor(), first.ticker(), endpoint.host, endpoint.port,
-                                       http::Sharing::alone, beside->gate);
+  const auto socket = inherited_.copy_of(endpoint.port);
+  auto listener = socket ? http::Listener::adopt(first.executor(), first.ticker(), *socket, beside->gate)
+                         : http::Listener::open(first.executor(), first.ticker(), endpoint.host, endpoint.port,
+                                                http::Sharing::alone, beside->gate);
   if (!listener) return std::unexpected(listener.error());
   beside->listener = *std::move(listener);
   const std::uint16_t port = beside->listener->port();

@@ -13,6 +13,7 @@
 #include "gateway/rate_limiter.h"
 #include "gateway/services.h"
 #include "gateway/worker.h"
+#include "http/inherited.h"
 #include "http/listener.h"
 #include "http/session.h"
 #include "store/capable_store.h"
@@ -35,7 +36,8 @@ class Gateway {
   static Result<std::unique_ptr<Gateway>> open(const std::shared_ptr<const config::Config>& config,
                                                store::CapableStore store, Clock& clock, telemetry::LogSink& log,
                                                std::uint64_t seed,
-                                               std::shared_ptr<const telemetry::StoreMetrics> store_metrics = nullptr);
+                                               std::shared_ptr<const telemetry::StoreMetrics> store_metrics = nullptr,
+                                               http::Inherited inherited = {});
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
@@ -89,6 +91,7 @@ class Gateway {
   Result<std::uint16_t> listen_on_all(reading::Endpoint endpoint, Listen listen);
   Task<void> sweep();
 
+  http::Inherited inherited_;  // sockets that a listener uses instead of opening one
   telemetry::Metrics metrics_;
   telemetry::Certificates certificates_;
   telemetry::Sightings sightings_;

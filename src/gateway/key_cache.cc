@@ -62,6 +62,12 @@ std::optional<std::string_view> KeyCache::find(const std::string& name) const {
   return found->second.text;
 }
 
+std::optional<std::string_view> KeyCache::find_aged(const std::string& name) const {
+  const auto found = documents_.find(name);
+  if (found == documents_.end() || clock_.now() >= found->second.usable_until) return std::nullopt;
+  return found->second.text;
+}
+
 bool KeyCache::may_fetch(const webhook::Wanted& wanted, const std::string& webhook) {
   const Time now = clock_.now();
   const auto resting = resting_.find(wanted.kept_as());
@@ -97,6 +103,7 @@ void KeyCache::keep(webhook::Wanted wanted, std::string webhook, std::string tex
   documents_[name] = Document{.text = std::move(text),
                               .fetched_at = now,
                               .until = now + life,
+                              .usable_until = now + std::max(life, wanted.usable_for),
                               .used_at = now,
                               .wanted = std::move(wanted),
                               .webhook = std::move(webhook),

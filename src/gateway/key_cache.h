@@ -6,7 +6,7 @@
 // have verified nothing yet. A document that has verified a delivery is known: its place is not a stranger's to take,
 // and it is fetched anew before its hour is over, beside those numbers. What was just fetched is not fetched again for
 // a minute. An address that gave nothing is left alone for a second, then two, up to a minute. Deliveries that want the
-// same document wait for one fetch.
+// same document wait for one fetch. What verifies callers of routes ([jwt]) is fetched in the same way.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,8 @@ class KeyCache {
 
   // Valid until the next suspension.
   [[nodiscard]] std::optional<std::string_view> find(const std::string& name) const;
+  // Also one that should have been fetched anew but could not be, for as long as it may be used at all.
+  [[nodiscard]] std::optional<std::string_view> find_aged(const std::string& name) const;
 
   // Returns whether there is a newer document now. `webhook` pays for it.
   Task<bool> fetch(webhook::Wanted wanted, std::string webhook);
@@ -46,6 +48,7 @@ class KeyCache {
     std::string text;
     Time fetched_at;
     Time until;
+    Time usable_until;  // later than `until` for what is wanted even when nobody can fetch it anew
     Time used_at;
     webhook::Wanted wanted;
     std::string webhook;

@@ -13,11 +13,13 @@
 #include "config/config.h"
 #include "config/match.h"
 #include "config/policy_document.h"
+#include "gateway/bearer.h"
 #include "gateway/body.h"
 #include "gateway/incoming.h"
 #include "gateway/job.h"
 #include "gateway/told.h"
 #include "http/failure.h"
+#include "policy/cors.h"
 #include "policy/expression.h"
 #include "policy/forward.h"
 #include "policy/host.h"
@@ -58,8 +60,13 @@ void observe(const Incoming& incoming, const policy::Route& route, const policy:
   }
 }
 
-Told told_refused(const Incoming& incoming, const policy::Refusal& refusal) {
-  return told_refusal(refusal.problem, no_wait, incoming.config().reply, refusal.detail);
+Told told_refused(const Incoming& incoming, const policy::Refusal& refusal, const policy::Route& route,
+                  const Bearer& bearer) {
+  Told told = told_refusal(refusal.problem, no_wait, incoming.config().reply, refusal.detail, bearer.fault);
+  if (refusal.problem.type == ProblemType::scope_missing && policy::needs_token(route)) {
+    std::get<OwnReply>(told.reply).response.fields.push_back(challenge(bearer));
+  }
+  return told;
 }
 
 Told told_dropping(const std::string& name) {
@@ -76,7 +83,9 @@ Way way_of(const Incoming& incoming, const policy::Route& route, const policy::R
     if (identity != nullptr) observed.key = std::move(identity->key);
     return observed;
   }
-  if (const auto* refusal = std::get_if<policy::Refusal>(&identified)) return told_refused(incoming, *refusal);
+  if (const auto* refusal = std::get_if<policy::Refusal>(&identified)) {
+    return told_refusal(refusal->problem, no_wait, incoming.config().reply, refusal->detail);
+  }
   if (identity == nullptr) {
     return WithoutKey{.target = &route.target, .request = request, .ending = Ending::unkeyed};
   }
@@ -112,6 +121,11 @@ std::optional<Told> answer_here(const Incoming& incoming) {
   }
   if (const auto dropped = policy::dropped_by_request(incoming.request.fields)) return told_dropping(*dropped);
   if (server.policy_document && asks_for_policy(incoming.request)) return told_policy(incoming.config());
+  if (auto preflight = server.cors ? policy::answer_preflight(*server.cors, incoming.request) : std::nullopt) {
+    Told told{.ending = Ending::passed, .detail = "preflight", .preflight = true};
+    told.reply = OwnReply{.response = *std::move(preflight)};
+    return told;
+  }
   switch (policy::reach_of(incoming.request)) {
     case policy::Reach::onward:
       return std::nullopt;
@@ -132,17 +146,31 @@ Task<Way> look_at_request(const Incoming* incoming, const policy::Route* route, 
   policy::RequestView request = incoming->request;
   if (const auto dropped = policy::dropped_by_request(request.fields, *route)) co_return told_dropping(*dropped);
   if (surely_keyless(*route, request)) co_return Streamed{.target = &route->target};
+  Bearer bearer;
+  if (policy::needs_token(*route)) {
+    bearer = co_await bearer_of(incoming);
+    if (bearer.unknowable && route->mode == policy::Mode::enforce) co_return told_unknowable();
+    request.claims = bearer.claims;
+    request.no_claims = bearer.fault;
+  }
   std::optional<policy::Keyed> keyed;
   if (!policy::needs_body(*route)) {
     keyed = policy::find_key(*route, request);
     const auto* refusal = std::get_if<policy::Refusal>(&*keyed);
-    if (refusal != nullptr && route->mode == policy::Mode::enforce) co_return told_refused(*incoming, *refusal);
+    if (refusal != nullptr && route->mode == policy::Mode::enforce) {
+      co_return told_refused(*incoming, *refusal, *route, bearer);
+    }
   }
   http::Try<std::string> read = co_await read_body(*incoming);
   if (!read) co_return told_bad_body(*incoming, read.error());
   *body = *std::move(read);
   request.body = *body;
   if (!keyed) keyed = policy::find_key(*route, request);
+  const auto* const late = std::get_if<policy::Refusal>(&*keyed);
+  if (late != nullptr && route->mode == policy::Mode::enforce) {
+    co_return told_refused(*incoming, *late, *route, bearer);
+  }
+  request.claims = request.no_claims = {};  // they end here
   co_return way_of(*incoming, *route, request, policy::identify(*route, request, *std::move(keyed)));
 }
 

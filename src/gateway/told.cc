@@ -48,6 +48,7 @@ http::Attempted<void> send_upstreams(http::Transaction* client, UpstreamReply* r
     if (!reply->expires_at) return;
     const Field mark = policy::expires_mark(*reply->expires_at);
     out.field(mark.name, mark.value);
+    if (reply->exposed) out.field(reply->exposed->name, reply->exposed->value);
   };
   if (!attempt.goes_on()) co_return co_await client->reply(answer.status(), fields, attempt.body());
   const http::Transaction::Form form{.framing = answer.framing(), .length = answer.length()};

@@ -37,6 +37,7 @@ struct OwnReply {
 struct UpstreamReply {
   std::unique_ptr<Attempt> attempt;
   std::optional<Time> expires_at;  // of the key; null if it was not kept
+  std::optional<Field> exposed{};  // tells a browser that our marks may be read
 };
 
 struct Told {
@@ -49,6 +50,7 @@ struct Told {
   webhook::EventLabels event{};
   bool bad_outcome_field = false;  // the upstream's Semel-Outcome had no known value
   bool close = false;              // this connection is of no use afterwards
+  bool preflight = false;          // the reply answers a browser's question, and has all that it needs
   std::variant<OwnReply, UpstreamReply, AlreadySent> reply = AlreadySent{};
 };
 

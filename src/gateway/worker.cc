@@ -67,6 +67,9 @@ std::shared_ptr<const Plan> Worker::plan_for(std::shared_ptr<const config::Confi
 }
 
 Result<std::unique_ptr<http::Listener>> Worker::open(const reading::Endpoint& endpoint, http::Sharing sharing) {
+  if (const auto socket = shared_.inherited.copy_of(endpoint.port)) {
+    return http::Listener::adopt(context_.get_executor(), ticker_, *socket, shared_.gate);
+  }
   return http::Listener::open(context_.get_executor(), ticker_, endpoint.host, endpoint.port, sharing, shared_.gate);
 }
 

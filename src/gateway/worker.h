@@ -18,6 +18,7 @@
 #include "gateway/replay_cache.h"
 #include "gateway/services.h"
 #include "gateway/tls_set.h"
+#include "http/inherited.h"
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/ticker.h"
@@ -46,6 +47,7 @@ struct Shared {
   RateLimiters& limiters;
   Companies& companies;
   store::Glance* glance;  // the store's, if it has one
+  const http::Inherited& inherited;
 };
 
 // What a handler beside the gateway's own is made from, for the thread of one worker. All of it outlives the handler.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <asm-generic/socket.h>
+#include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -128,6 +129,21 @@ Result<std::unique_ptr<Listener>> Listener::open(const Executor& executor, Ticke
   return listener;
 }
 
+Result<std::unique_ptr<Listener>> Listener::adopt(const Executor& executor, Ticker& ticker, int socket, Gate& gate) {
+  std::unique_ptr<Listener> listener(new Listener(executor, ticker, gate));
+  sockaddr_storage address{};
+  unsigned size = sizeof(address);
+  boost::system::error_code error;
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) error = asio::error::bad_descriptor;
+  if (!error) {
+    Acceptor& acceptor = listener->acceptor_;
+    acceptor.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), socket, error);
+    if (!error) listener->port_ = acceptor.local_endpoint(error).port();
+  }
+  if (error) return fail(Code::unavailable, "cannot listen on a socket that was passed on: " + error.message());
+  return listener;
+}
+
 void Listener::start(RequestHandler& handler, SessionLimits limits) {
   handler_ = &handler;
   limits_ = limits;
@@ -138,14 +154,16 @@ Task<void> Listener::accept() {
   for (;;) {
     Socket socket(executor_);
     const auto [error] = co_await acceptor_.async_accept(socket, asio::as_tuple(asio::use_awaitable_t<Executor>()));
-    if (!acceptor_.is_open()) co_return;
     if (error) {
+      if (!acceptor_.is_open()) co_return;
       co_await ticker_.next();  // most likely out of file descriptors: wait before trying again
       continue;
     }
     auto visit = std::make_unique<Visit>(std::make_unique<Connection>(std::move(socket), ticker_), tls_, *handler_,
                                          limits_, gate_);
     asio::co_spawn(executor_, Visit::run(std::move(visit)), asio::detached);
+    // One that was accepted just before stop() has been promised an answer, like any other.
+    if (!acceptor_.is_open()) co_return;
   }
 }
 

@@ -53,6 +53,9 @@ class Listener {
   static Result<std::unique_ptr<Listener>> open(const Executor& executor, Ticker& ticker, const std::string& host,
                                                 std::uint16_t port, Sharing sharing, Gate& gate);
 
+  // The same for a socket that listens already; it belongs to the listener from now on.
+  static Result<std::unique_ptr<Listener>> adopt(const Executor& executor, Ticker& ticker, int socket, Gate& gate);
+
   // Accepts until stop(). Connections that are open then are served to their end.
   void start(RequestHandler& handler, SessionLimits limits);
   // For connections that are accepted from now on. Null: they are not encrypted.

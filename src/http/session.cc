@@ -28,6 +28,7 @@ namespace {
 
 constexpr std::size_t drained_bytes_max = 65'536;  // of a body that the handler did not read
 constexpr Millis linger_time{1'000};
+constexpr Millis first_grace{500};  // for the first request of a connection that came while we are ending
 constexpr std::string_view empty_line = "\r\n";
 
 constexpr std::string_view no_room =
@@ -119,7 +120,8 @@ Attempted<void> Session::read_head(RequestParser* parser) {
   Connection& connection = *connection_;
   if (connection.unread().empty()) {
     connection.give_room_back();
-    connection.deadline().idle(limits_.idle_time);
+    connection.deadline().idle(limits_.idle_time, served_ ? Millis{0} : first_grace);
+    served_ = true;
     const Try<void> first = co_await connection.fill();
     connection.deadline().busy();
     if (!first) co_return failed(Failure::closed);  // there is no request to answer

@@ -70,6 +70,7 @@ class Session {
   std::string out_;
   std::optional<RequestParser> parser_;
   std::optional<Http1Transaction> transaction_;
+  bool served_ = false;  // a request has been waited for
 };
 
 }  // namespace semel::http

@@ -61,7 +61,7 @@ void Ticker::tick() {
 void Ticker::cut_idle() {
   for (auto it = watches_.begin(); it != watches_.end();) {
     Watch& watch = *it++;
-    if (watch.idle_) watch.cut();
+    if (watch.idle_ && tick_ >= watch.spared_until_) watch.cut();
   }
 }
 

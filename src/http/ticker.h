@@ -37,9 +37,10 @@ class Ticker {
 
     void expect_within(Millis time) { due_ = ticker_.tick_ + 1 + static_cast<std::uint64_t>(time / period); }
     void expect_nothing() { due_ = never; }
-    // Waits for something that may never come. Ticker::cut_idle() may end it at any time.
-    void idle(Millis time) {
+    // Waits for something that may never come. Ticker::cut_idle() may end it at any time after `grace`.
+    void idle(Millis time, Millis grace = Millis{0}) {
       expect_within(time);
+      spared_until_ = ticker_.tick_ + static_cast<std::uint64_t>((grace + period - Millis{1}) / period);
       idle_ = true;
     }
     void busy() { idle_ = false; }
@@ -57,6 +58,7 @@ class Ticker {
     Ticker& ticker_;
     std::function<void()> on_late_;
     std::uint64_t due_ = never;
+    std::uint64_t spared_until_ = 0;
     bool idle_ = false;
     bool late_ = false;
   };

@@ -78,6 +78,7 @@ std::unique_ptr<Tls> Tls::accept(std::shared_ptr<const TlsContext> context, int 
 std::unique_ptr<Tls> Tls::connect(std::shared_ptr<const TlsContext> context, int socket, const std::string& host) {
   std::unique_ptr<Tls> tls = make(std::move(context), socket);
   expect_host(tls->session_, host);
+  SSL_set_app_data(tls->session_, &tls->refused_);
   SSL_set_connect_state(tls->session_);
   return tls;
 }
@@ -112,8 +113,10 @@ Try<Tls::Step> Tls::shake_hands() {
 
 std::string Tls::complaint() const {
   const long verified = SSL_get_verify_result(session_);
-  if (verified != X509_V_OK)
-    return std::string("its certificate is refused: ") + X509_verify_cert_error_string(verified);
+  if (verified != X509_V_OK) {
+    return "its certificate is refused: " + std::string(X509_verify_cert_error_string(verified)) +
+           (refused_.empty() ? "" : " (" + refused_ + ")");
+  }
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
   return reason == nullptr ? "it closed the connection during the TLS handshake" : std::string("TLS: ") + reason;
 }

@@ -97,6 +97,7 @@ class Tls {
   const std::shared_ptr<const TlsContext> context_;
   SSL* const session_;
   std::string subject_;
+  std::string refused_;  // the certificate of the peer that was not accepted, in words
   bool broken_ = false;
 };
 

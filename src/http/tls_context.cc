@@ -17,8 +17,10 @@
 #include <openssl/tls1.h>
 #include <openssl/types.h>
 #include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
 
 #include "core/check.h"
+#include "http/certificate.h"
 #include "http/tls.h"
 #include <semel/result.h>
 
@@ -72,6 +74,17 @@ Result<void> load_pair(SSL_CTX* context, const std::string& cert_file, const std
   if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) return unfit(key_file);
   if (SSL_CTX_check_private_key(context) != 1) return unfit(key_file);
   return {};
+}
+
+// The session forgets a certificate that it refuses, so it is written down here for Tls::complaint().
+int note_refused(int accepted, X509_STORE_CTX* store) {
+  if (accepted == 1) return accepted;
+  const auto* const session =
+      static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  const X509* const certificate = X509_STORE_CTX_get_current_cert(store);
+  auto* const refused = session == nullptr ? nullptr : static_cast<std::string*>(SSL_get_app_data(session));
+  if (refused != nullptr && certificate != nullptr) *refused = describe(certificate);
+  return accepted;
 }
 
 Result<void> trust(SSL_CTX* context, const std::string& ca_file) {
@@ -129,7 +142,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::for_client(const TlsClient
       return std::unexpected(loaded.error());
     }
   }
-  SSL_CTX_set_verify(context, options.verify == Verify::peer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+  SSL_CTX_set_verify(context, options.verify == Verify::peer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, note_refused);
   return made;
 }
 

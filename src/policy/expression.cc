@@ -54,6 +54,7 @@ constexpr std::array words{Word{"header", PartKind::header, true, in_keys | in_e
                            Word{"method", PartKind::method, false, in_keys | in_events | in_signed},
                            Word{"ip", PartKind::ip, false, in_keys},
                            Word{"client_cert", PartKind::client_cert, true, bit(ExpressionUse::identity)},
+                           Word{"jwt", PartKind::jwt, true, bit(ExpressionUse::identity)},
                            Word{"key", PartKind::key, false, bit(ExpressionUse::target)},
                            Word{"sha256", PartKind::sha256, true, in_events},
                            Word{"body", PartKind::body, false, in_signed},
@@ -95,8 +96,21 @@ std::string suggest_word(std::string_view name, std::string_view rest, Expressio
   return near ? fmt::format("{{{}{}}}", *near, rest) : std::string{};
 }
 
+// `{jwt:sub}` is the claim of that name, whatever is in the name; `{jwt:/realm_access/account}` is a pointer.
+reading::Parsed<void> check_claim(Part& part, std::size_t offset) {
+  if (!part.text.starts_with('/')) {
+    part.pointer = {part.text};
+    return {};
+  }
+  const auto pointers = IgnoreList::parse({part.text});
+  if (!pointers) return reading::fault(fmt::format("\"{}\" is not a JSON pointer (RFC 6901)", part.text), {}, offset);
+  part.pointer = pointers->paths().front();
+  return {};
+}
+
 // Whether the part's name is right: `{json:/pointer}` and `{sha256:body}` have rules of their own.
 reading::Parsed<void> check_name(Part& part, std::string_view kind, std::size_t offset) {
+  if (part.kind == PartKind::jwt) return check_claim(part, offset);
   if (part.kind == PartKind::json) {
     const auto pointers = IgnoreList::parse({part.text});
     if (!pointers) {

@@ -1,6 +1,7 @@
 // Expressions say which parts of a request make up a key, a scope or the target of a probe.
 //
-//   {header:X} {cookie:X} {query:x} {json:/pointer} {path} {method} {ip} {client_cert:subject}   and literal text
+//   {header:X} {cookie:X} {query:x} {json:/pointer} {path} {method} {ip} {client_cert:subject} {jwt:claim}
+//   and literal text
 //
 // A part that is missing or empty is an error that names it. Written with a question mark, {header:X?}, it may be
 // either: absent and empty are then two different values. `{{` and `}}` are braces. docs/configuration.md has the rules
@@ -29,6 +30,7 @@ enum class PartKind : std::uint8_t {
   method,
   ip,
   client_cert,  // {client_cert:subject}: of the certificate that the client showed
+  jwt,          // {jwt:sub}, {jwt:/pointer}: a claim of the token that was verified
   key,          // of a probe
   form,         // {form:x}: one field of a form in the body
   sha256,       // {sha256:body}, {sha256:signed}: in hexadecimal
@@ -46,7 +48,7 @@ enum class PartKind : std::uint8_t {
 struct Part {
   PartKind kind = PartKind::literal;
   std::string text;                  // of a literal, or the name after the colon
-  std::vector<std::string> pointer;  // of {json:}: unescaped reference tokens
+  std::vector<std::string> pointer;  // of {json:} and {jwt:}: unescaped reference tokens
   bool optional = false;
 
   friend bool operator==(const Part&, const Part&) = default;
@@ -82,7 +84,8 @@ struct PartError {
   enum class Kind : std::uint8_t {
     missing,
     empty,
-    invalid,  // present, but not usable: sent twice, a bad percent sign, two members of one name
+    invalid,     // present, but not usable: sent twice, a bad percent sign, two members of one name
+    unverified,  // the caller has shown no token, or one that does not count
   };
   Kind kind = Kind::missing;
   std::string part;    // as written in the expression

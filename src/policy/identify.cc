@@ -30,7 +30,10 @@ struct NoKey {
 struct BadKey {
   std::string detail;
 };
-using KeyText = std::variant<std::string, NoKey, BadKey>;
+struct NoCaller {
+  std::string detail;
+};
+using KeyText = std::variant<std::string, NoKey, BadKey, NoCaller>;
 
 KeyText key_of_header(const std::string& name, const RequestView& request) {
   const auto lines = lines_of(request.fields, name);
@@ -53,6 +56,7 @@ KeyText key_of(const Expression& key_from, const RequestView& request) {
   auto joined = evaluate(key_from, request);
   if (!joined) {
     PartError& error = joined.error();
+    if (error.kind == PartError::Kind::unverified) return NoCaller{std::move(error.detail)};
     if (error.kind == PartError::Kind::missing) return NoKey{std::move(error.detail)};
     return BadKey{std::move(error.detail)};
   }
@@ -71,6 +75,10 @@ Refusal refuse(ProblemType type, std::string_view why) {
 
 }  // namespace
 
+bool needs_token(const Route& route) {
+  return route.scope.has(PartKind::jwt) || route.key_from.has(PartKind::jwt);
+}
+
 bool needs_body(const Route& route) {
   const auto from_body = [](const Part& part) { return part.kind == PartKind::json; };
   return std::ranges::any_of(route.key_from.parts, from_body) || std::ranges::any_of(route.scope.parts, from_body);
@@ -83,6 +91,7 @@ Keyed find_key(const Route& route, const RequestView& request) {
     return refuse(ProblemType::key_missing, none->detail);
   }
   if (const auto* const bad = std::get_if<BadKey>(&text)) return refuse(ProblemType::key_invalid, bad->detail);
+  if (const auto* const who = std::get_if<NoCaller>(&text)) return refuse(ProblemType::scope_missing, who->detail);
   const auto scope = evaluate(route.scope, request);
   if (!scope) return refuse(ProblemType::scope_missing, scope.error().detail);
   auto& key_text = std::get<std::string>(text);

@@ -43,6 +43,8 @@ struct Refusal {
 using Keyed = std::variant<KeyOf, Keyless, Refusal>;
 using Identified = std::variant<Identity, Keyless, Refusal>;
 
+// Whether the key or the scope is in the caller's token.
+bool needs_token(const Route& route);
 // Whether the key or the scope is in the body.
 bool needs_body(const Route& route);
 

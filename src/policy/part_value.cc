@@ -118,6 +118,20 @@ Value json_value(const Part& part, const RequestView& request) {
   return missing(part);
 }
 
+Value claim_value(const Part& part, const RequestView& request) {
+  if (!request.no_claims.empty()) {
+    return refuse(part, PartError::Kind::unverified, fmt::format("is not known: {}", request.no_claims));
+  }
+  if (request.claims.empty()) {
+    if (part.optional) return std::nullopt;
+    return refuse(part, PartError::Kind::unverified, "is not known: the request has no token");
+  }
+  auto value = json_scalar(request.claims, part.pointer);
+  if (value) return present(part, std::move(*value));
+  if (part.optional && value.error() == JsonMiss::not_there) return std::nullopt;
+  return refuse(part, PartError::Kind::unverified, "is not in the token as one plain value");
+}
+
 }  // namespace
 
 Value value_of(const Part& part, const RequestView& request) {
@@ -144,6 +158,8 @@ Value value_of(const Part& part, const RequestView& request) {
       return present(part, std::string(request.ip));
     case PartKind::client_cert:
       return request.client_subject.empty() ? missing(part) : present(part, std::string(request.client_subject));
+    case PartKind::jwt:
+      return claim_value(part, request);
     case PartKind::key:
     case PartKind::body:
     case PartKind::timestamp:

@@ -20,6 +20,8 @@ struct RequestView {
   std::string_view body;
   std::string_view ip;                   // of the peer, as text
   std::string_view client_subject = {};  // of the peer's certificate; empty if none was verified
+  std::string_view claims = {};          // of the caller's token, as JSON; empty if none was verified
+  std::string_view no_claims = {};       // why a token that came does not count; empty if none came
   std::string_view signed_text = {};     // of a webhook's delivery: the bytes whose signature was verified
   std::string_view json_part = {};       // of a webhook's delivery whose JSON is a part of a form; null: the body is
 };

@@ -107,6 +107,13 @@ void read_text(TableReader& table, std::string_view key, std::string& into) {
   read_parsed(table, key, into, parse, [](const std::string& text) { return text; });
 }
 
+void read_file_name(TableReader& table, std::string_view key, std::string_view option, std::string& into) {
+  read_text(table, key, into);
+  if (into.empty() || !table.has(key) || !table.good(key)) return;
+  into = table.reading().resolver->path(into);
+  table.reading().files.push_back({.option = std::string(option), .path = into, .at = table.at(key)});
+}
+
 void read_list(TableReader& table, std::string_view key, std::vector<std::string>& into,
                const std::function<Parsed<void>(const std::string&)>& take) {
   const std::string before = toml_list(into);
@@ -136,6 +143,10 @@ std::optional<Secret> resolve(TableReader& table, std::string_view key, const No
   if (text.starts_with("env:")) {
     const std::string name = text.substr(4);
     auto found = table.reading().resolver->environment(name);
+    if (!found && table.reading().resolver->may_lack_secrets()) {
+      table.pass_over(key);
+      return std::nullopt;
+    }
     if (!found) {
       table.reject(key, value.at, fmt::format("{}: the environment has no variable \"{}\"", key, name));
       return std::nullopt;
@@ -143,6 +154,10 @@ std::optional<Secret> resolve(TableReader& table, std::string_view key, const No
     secret = std::move(*found);
   } else if (text.starts_with("file:")) {
     auto found = table.reading().resolver->file(text.substr(5));
+    if (!found && table.reading().resolver->may_lack_secrets()) {
+      table.pass_over(key);
+      return std::nullopt;
+    }
     if (!found) {
       table.reject(key, value.at, fmt::format("{}: cannot read \"{}\": {}", key, text.substr(5), found.error().detail));
       return std::nullopt;

@@ -43,6 +43,9 @@ void read_bytes(TableReader& table, std::string_view key, std::uint64_t& into, R
 // Any text without control characters.
 void read_text(TableReader& table, std::string_view key, std::string& into);
 
+// The name of a file, which may be empty. A relative one goes by the folder of the configuration.
+void read_file_name(TableReader& table, std::string_view key, std::string_view option, std::string& into);
+
 // A string that `parse` understands; `write` returns the text of the value, "" if there is none.
 template <class T, class Parse, class Write>
 void read_parsed(TableReader& table, std::string_view key, T& into, Parse parse, Write write) {

@@ -19,6 +19,12 @@ class Resolver {
 
   // The whole file. The detail of an error says why it cannot be read.
   [[nodiscard]] virtual Result<std::string> file(const std::string& path) const = 0;
+
+  // The name of a file as a program can open it, from wherever it was started.
+  [[nodiscard]] virtual std::string path(const std::string& written) const { return written; }
+
+  // Whether a secret that cannot be had is passed over: where a configuration is checked, but will not run.
+  [[nodiscard]] virtual bool may_lack_secrets() const { return false; }
 };
 
 }  // namespace semel::reading

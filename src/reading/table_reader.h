@@ -32,11 +32,19 @@ struct KeyUse {
   bool present = false;
 };
 
+// A file that the configuration names, and where: to be looked at before it is used.
+struct NamedFile {
+  std::string option;  // "server.tls.cert"
+  std::string path;
+  Position at;
+};
+
 // What one run over a file carries along.
 struct Reading {
   Report report;
   const Resolver* resolver;
   std::vector<KeyUse> uses;
+  std::vector<NamedFile> files{};
 };
 
 class TableReader {
@@ -52,6 +60,8 @@ class TableReader {
   // The value of `key` is wrong: reported at `at`. Rules that involve it are skipped: see good().
   void reject(std::string_view key, Position at, std::string_view message, std::string_view suggestion = {});
   void reject(std::string_view key, const Node& value, const Fault& fault);
+  // The value of `key` cannot be had here, which is no mistake: rules that involve it are skipped.
+  void pass_over(std::string_view key) { bad_.emplace_back(key); }
   // False if `value` is not of the kind wanted, which has been reported.
   bool expect(std::string_view key, const Node& value, NodeKind wanted);
 

@@ -17,11 +17,11 @@
 #include "core/encoding.h"
 #include "core/sha256.h"
 #include "policy/expression.h"
+#include "policy/json_items.h"
 #include "policy/part_value.h"
 #include "policy/request_view.h"
 #include "reading/secret.h"
 #include "webhook/challenge.h"
-#include "webhook/json_items.h"
 #include "webhook/opened.h"
 #include "webhook/provider.h"
 #include "webhook/signatures.h"
@@ -124,7 +124,7 @@ Matched match(const Provider& provider, std::size_t number, const Lock& lock, co
 Matched match_items(const Provider& provider, std::size_t number, const Lock& lock, const policy::RequestView& request,
                     Time now) {
   const auto& pointer = core::present(provider.event.items, "a batch has a place for its elements");
-  const auto items = json_items(request.body, pointer, items_max);
+  const auto items = policy::json_items(request.body, pointer, items_max);
   if (!items || items->empty() || items->size() > items_max) return std::unexpected(SignatureFault::malformed);
   std::optional<SecretMatch> all;
   policy::RequestView element = request;

@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 
 #include "policy/identify.h"
+#include "policy/json_items.h"
 #include "policy/request_view.h"
 #include "webhook/authenticate.h"
 #include "webhook/event.h"
-#include "webhook/json_items.h"
 #include "webhook/provider.h"
 #include <semel/key.h>
 #include <semel/problem.h>
@@ -26,7 +26,7 @@ namespace semel::webhook {
 Split split_batch(const Provider& provider, const EventPlace& place, const Authentic& authentic,
                   const policy::RequestView& request) {
   if (!provider.event.items || !provider.event.deduplicate) return std::monostate{};
-  auto items = json_items(request.body, *provider.event.items, batch_items_max);
+  auto items = policy::json_items(request.body, *provider.event.items, batch_items_max);
   if (!items) return std::monostate{};
   if (items->size() > batch_items_max) {
     return policy::Refusal{.problem = Problem::of(ProblemType::body_too_large),

@@ -20,9 +20,9 @@
 #include "core/public_key.h"
 #include "core/sha256.h"
 #include "policy/json_scalar.h"
+#include "policy/jwt.h"
 #include "policy/request_view.h"
 #include "webhook/authenticate.h"
-#include "webhook/jwt.h"
 #include "webhook/moment.h"
 #include "webhook/provider.h"
 #include "webhook/signatures.h"
@@ -194,13 +194,13 @@ Judged judge_sns(const Case& one) {
   return Authentic{.scheme = one.number, .secret = secret, .signed_texts = {}, .document = *url};
 }
 
-std::optional<Time> time_claim(const Token& token, std::string_view name) {
-  const auto text = claim(token, name);
+std::optional<Time> time_claim(const policy::Token& token, std::string_view name) {
+  const auto text = policy::claim_of(token, name);
   return text ? parse_moment(*text, MomentForm::seconds) : std::nullopt;
 }
 
 // Where the key of a token is: in a set that is the same for all, or in a document of its own.
-Wanted key_document(const SignatureScheme& scheme, const Token& token, const SecretKey& secret) {
+Wanted key_document(const SignatureScheme& scheme, const policy::Token& token, const SecretKey& secret) {
   Wanted wanted{.url = scheme.keys.front()};
   if (scheme.algorithm == Algorithm::plaid) {
     wanted.name = wanted.url + "#" + token.key_id;
@@ -214,28 +214,28 @@ Wanted key_document(const SignatureScheme& scheme, const Token& token, const Sec
   return wanted;
 }
 
-bool has_claims(const Case& one, const Token& token, const SecretKey& secret) {
+bool has_claims(const Case& one, const policy::Token& token, const SecretKey& secret) {
   if (one.scheme.algorithm == Algorithm::plaid) {
-    const auto hash = claim(token, "request_body_sha256");
+    const auto hash = policy::claim_of(token, "request_body_sha256");
     const auto bytes = hash ? core::from_hex(*hash) : std::nullopt;
     const Digest digest = core::sha256(one.request.body);
     return bytes && core::equal_in_constant_time(*bytes, {reinterpret_cast<const char*>(digest.data()), digest.size()});
   }
-  const auto issuer = claim(token, "iss");
-  return claim(token, "email") == secret.id && claim(token, "email_verified") == "true" &&
-         claim(token, "aud") == secret.bytes && issuer &&
+  const auto issuer = policy::claim_of(token, "iss");
+  return policy::claim_of(token, "email") == secret.id && policy::claim_of(token, "email_verified") == "true" &&
+         policy::claim_of(token, "aud") == secret.bytes && issuer &&
          std::ranges::find(one.scheme.issuers, *issuer) != one.scheme.issuers.end();
 }
 
-std::expected<void, SignatureFault> check_times(const Case& one, const Token& token) {
+std::expected<void, SignatureFault> check_times(const Case& one, const policy::Token& token) {
   if (one.scheme.algorithm == Algorithm::plaid) {
-    return check_moment(claim(token, "iat").value_or(""), MomentForm::seconds, one.tolerance, one.now);
+    return check_moment(policy::claim_of(token, "iat").value_or(""), MomentForm::seconds, one.tolerance, one.now);
   }
   const auto expires = time_claim(token, "exp");
   if (!expires) return std::unexpected(SignatureFault::malformed);
   if (one.now > *expires + clock_slack) return std::unexpected(SignatureFault::stale);
   for (const std::string_view begin : {"nbf", "iat"}) {
-    if (!claim(token, begin)) continue;
+    if (!policy::claim_of(token, begin)) continue;
     const auto begins = time_claim(token, begin);
     if (!begins) return std::unexpected(SignatureFault::malformed);
     if (one.now + clock_slack < *begins) return std::unexpected(SignatureFault::stale);
@@ -246,8 +246,9 @@ std::expected<void, SignatureFault> check_times(const Case& one, const Token& to
 Judged judge_token(const Case& one) {
   const auto signatures = find_signatures(one.scheme, one.request);
   if (!signatures) return signatures.error();
-  const auto token = read_token(signatures->decoded.front());
-  if (!token) return SignatureFault::malformed;
+  const auto token = policy::read_token(signatures->decoded.front());
+  const bool known = token && (token->algorithm == "RS256" || token->algorithm == "ES256");
+  if (!known || token->key_id.empty()) return SignatureFault::malformed;
   const auto fresh = check_times(one, *token);
   if (!fresh) return fresh.error();
   for (std::size_t i = 0; i < one.keys.size(); ++i) {
@@ -256,12 +257,12 @@ Judged judge_token(const Case& one) {
     Wanted wanted = key_document(one.scheme, *token, *issuer);
     const auto document = one.documents(wanted.kept_as());
     if (!document) return wanted;
-    const auto key = find_key(*document, token->key_id);
+    const auto key = policy::find_web_key(*document, token->key_id);
     if (!key) {
       wanted.refresh = true;
       return wanted;
     }
-    if (is_signed_by(*token, *key) && has_claims(one, *token, *issuer)) {
+    if (policy::is_signed_by(*token, *key) && has_claims(one, *token, *issuer)) {
       return Authentic{.scheme = one.number, .secret = i, .signed_texts = {}, .document = wanted.kept_as()};
     }
   }

@@ -26,6 +26,7 @@ struct Wanted {
   std::string name{};           // under which it is kept, if not its address
   bool refresh = false;         // the document at hand does not have the key; a newer one may
   std::string authorization{};  // of a token: what it is got for
+  Millis usable_for{0};         // while it cannot be fetched anew; 0: no longer than it is kept
 
   [[nodiscard]] const std::string& kept_as() const { return name.empty() ? url : name; }
 };

@@ -21,6 +21,7 @@
 #include "core/sha256.h"
 #include "core/signing.h"
 #include "policy/expression.h"
+#include "policy/json_items.h"
 #include "policy/part_value.h"
 #include "policy/reply.h"
 #include "policy/request_view.h"
@@ -28,7 +29,6 @@
 #include "webhook/authenticate.h"
 #include "webhook/coverage.h"
 #include "webhook/event_batch.h"
-#include "webhook/json_items.h"
 #include "webhook/moment.h"
 #include "webhook/provider.h"
 #include "webhook/signed_text.h"
@@ -148,7 +148,7 @@ Result<void> sign_inside(const Signer& signer, const Provider& provider, SignedD
                          std::string_view timestamp) {
   std::vector<std::string> items{delivery.body};
   if (signer.scheme.per_item && provider.event.items) {
-    const auto found = json_items(delivery.body, *provider.event.items, batch_items_max);
+    const auto found = policy::json_items(delivery.body, *provider.event.items, batch_items_max);
     if (!found) return fail(Code::invalid, "the body has no list of items");
     items.assign(found->begin(), found->end());
   }

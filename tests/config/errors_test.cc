@@ -276,5 +276,81 @@ TEST(ConfigErrors, IncludeAFileThatIsTooLarge) {
             std::vector<std::string>{"f:1:1: error: the file is over 4MiB"});
 }
 
+// What is listed is verified, and what verifies is listed: a table that refuses everybody, or believes anybody, is
+// none.
+TEST(ConfigErrors, NameWhatIsWrongWithTokens) {
+  const std::string secret = "secret = '" + std::string(32, 's') + "'\n";
+  expect_errors({
+      {"[jwt]\nkeys = 'https://a/k'\n", {"f:8:1: error: jwt needs `algorithms`"}},
+      {"[jwt]\nkeys = 'https://a/k'\nalgorithms = []\n",
+       {"f:10:14: error: algorithms is empty, so every token would be refused"}},
+      {"[jwt]\nkeys = 'https://a/k'\nalgorithms = ['none']\n",
+       {"f:10:16: error: algorithms: none signs nothing, so anybody could be anybody"}},
+      {"[jwt]\nkeys = 'https://a/k'\nalgorithms = ['RS265']\n",
+       {"f:10:16: error: algorithms: \"RS265\" is none of \"RS256\", \"ES256\", \"EdDSA\", \"HS256\", \"HS512\" (did "
+        "you "
+        "mean \"RS256\"?)"}},
+      {"[jwt]\nkeys = 'https://a/k'\nalgorithms = ['HS256']\n",
+       {"f:9:8: error: keys verify RS256, ES256 and EdDSA, which `algorithms` does not list",
+        "f:10:14: error: HS256 and HS512 are verified with a shared `secret`"}},
+      {"[jwt]\nalgorithms = ['HS256']\nsecret = 'short'\n",
+       {"f:10:10: error: secret is shorter than 32 bytes, so it could be found by trying"}},
+      {"[jwt]\nkeys = 'http://a/k'\nalgorithms = ['RS256']\n",
+       {"f:9:8: error: keys: over http:// anybody on the way could put in keys of his own; use https://"}},
+      {"[jwt]\nkeys = 'none.json'\nalgorithms = ['RS256']\n",
+       {"f:9:8: error: keys: cannot read \"none.json\": no such file"}},
+      {"[jwt]\nkeys = '/run/token'\nalgorithms = ['RS256']\n",
+       {"f:9:8: error: keys: \"/run/token\" is not a JSON web key set with a key for `algorithms`"}},
+      {"[jwt]\nkeys = 'https://a/k'\nalgorithms = ['RS256']\nfrom = '{query:token}'\n",
+       {"f:11:9: error: from: must be one header or one cookie (did you mean \"{header:Authorization}\"?)"}},
+      {"[jwt]\nkeys = 'https://a/k'\nalgorithms = ['RS256']\nleeway = '1h'\n",
+       {"f:11:11: error: leeway: must be from 0d to 5m"}},
+  });
+  EXPECT_EQ(errors_behind_least("[[route]]\npath = '/x'\nupstream = 'app'\nscope = '{jwt:sub}'\n"),
+            std::vector<std::string>{"f:8:1: error: {jwt:...} needs a table [jwt] that says how tokens are verified"});
+  EXPECT_EQ(errors_behind_least("[jwt]\nalgorithms = ['HS256']\n" + secret), std::vector<std::string>{});
+}
+
+// An origin that no browser would send, or an answer that every browser refuses, is a mistake.
+TEST(ConfigErrors, NameWhatIsWrongWithOrigins) {
+  expect_errors({
+      {"[server]\ncors = {}\n", {"f:9:8: error: server.cors needs `origins`"}},
+      {"[server]\ncors = { origins = [] }\n", {"f:9:20: error: origins is empty, so cors would say nothing"}},
+      {"[server]\ncors = { origins = ['https://a.example/'] }\n",
+       {"f:9:22: error: origins: is more than an origin: a path is not part of one (did you mean "
+        "\"https://a.example\"?)"}},
+      {"[server]\ncors = { origins = ['*', 'https://a.example'] }\n",
+       {"f:9:20: error: \"*\" is all origins; it stands alone"}},
+      {"[server]\ncors = { origins = ['*'], credentials = true }\n",
+       {"f:9:41: error: credentials need origins that are written out: browsers refuse \"*\" with them"}},
+  });
+}
+
+// In a pipeline there are no secrets. Everything else is still checked, and nothing is made up in their place.
+TEST(ConfigErrors, AreNoneForSecretsThatMayBeMissing) {
+  class Pipeline : public test::FakeResolver {
+   public:
+    [[nodiscard]] bool may_lack_secrets() const override { return true; }
+  };
+  const std::string text =
+      std::string(least) +
+      "[admin]\nlisten = '0.0.0.0:9'\ntokens = { viewer = 'env:NONE' }\n"
+      "[store]\nurl = 'env:NONE'\nencryption_keys = ['file:/none']\n"
+      "[api]\nlisten = '127.0.0.1:8090'\n[[api.token]]\nname = 'w'\nsecret = 'env:NONE'\n"
+      "namespaces = ['*']\n[jwt]\nalgorithms = ['HS256']\nsecret = 'env:NONE'\n"
+      "[[webhook]]\npath = '/hooks'\nprovider = 'stripe'\nsecrets = ['env:NONE']\nupstream = 'app'\n";
+  const Pipeline pipeline;
+  const auto passed = parse_config(text, "f", pipeline);
+  if (!passed) {
+    for (const reading::Issue& issue : passed.error()) ADD_FAILURE() << reading::to_text(issue);
+  }
+  const auto wrong = parse_config(text + "lease = 'soon'\n", "f", pipeline);
+  ASSERT_FALSE(wrong);
+  const std::vector<std::string> errors = test::texts(wrong.error(), reading::Severity::error);
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_NE(errors.front().find("lease"), std::string::npos) << errors.front();
+  EXPECT_FALSE(parse_config(text, "f", test::FakeResolver()));
+}
+
 }  // namespace
 }  // namespace semel::config

@@ -42,8 +42,7 @@ TEST(RouteErrors, NameBadValues) {
         "\"optional\"?)"}},
       {"key_from = \"{headr:X}\"",
        {"f:12:14: error: key_from: there is no part {headr}; there are header:, cookie:, query:, json:, path, method, "
-        "ip "
-        "and client_cert: "
+        "ip, client_cert: and jwt: "
         "(did you mean \"{header:X}\"?)"}},
       {"key_from = \"\\u007bheader\"", {"f:12:12: error: key_from: this `{` is never closed"}},
       {"scope = \"\xc3\xa9\xc3\xa9{ip\"", {"f:12:12: error: scope: this `{` is never closed"}},

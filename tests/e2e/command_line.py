@@ -44,7 +44,53 @@ class CommandLine(harness.Case):
         self.assertEqual(self.said()[0], 2)
         code, _, complaint = self.said("check")
         self.assertEqual(code, 2)
-        self.assertIn("file is required", complaint)
+        self.assertIn("--config is required", complaint)
+        code, _, complaint = self.said("serve")
+        self.assertEqual(code, 2)
+        self.assertIn("serve needs a configuration file, or --upstream URL", complaint)
+
+    def test_a_pipeline_checks_without_secrets(self):
+        """Secrets and certificates may be missing there; every other mistake is still one."""
+        semel = self.gateway(harness.CONFIG.replace("threads = 2", 'tls = { cert = "none.pem", key = "none.key" }').replace(
+            "[store]", 'token = "env:NOT_THERE"\n[store]') + harness.ROUTE)
+        code, _, complaint = self.said("check", semel.config_path)
+        self.assertEqual(code, 1)
+        self.assertIn('the environment has no variable "NOT_THERE"', complaint)
+        code, said, complaint = self.said("check", "--no-secrets", semel.config_path)
+        self.assertEqual((code, complaint), (0, ""))
+        self.assertIn("not looked at (--no-secrets)", said)
+        semel.write_config(semel.config_path.read_text(encoding="utf-8") + 'lease = "soon"\n')
+        code, _, complaint = self.said("check", "--no-secrets", "--config", semel.config_path)
+        self.assertEqual(code, 1)
+        self.assertIn("lease", complaint)
+
+    def test_a_gateway_without_a_file_says_where_it_keeps_its_data(self):
+        """--listen, --admin and --data are for --upstream; a file says these things itself."""
+        semel = self.gateway()
+        semel.command = [semel.command[0], "serve", "--upstream", "http://" + semel.values["upstream"], "--listen",
+                         semel.values["listen"], "--admin", semel.values["admin"], "--data", "./kept"]
+        semel.start()
+        self.answer_all()
+        self.assertEqual(semel.ask("POST", "/x", harness.keyed("k"), b"1").status, 200)
+        self.assertEqual(semel.ask("POST", "/x", harness.keyed("k"), b"1").get("Idempotent-Replayed"), "true")
+        self.assertIn(f"keys and answers are kept in {semel.folder}/kept\n", semel.said_now())
+        self.assertTrue((semel.folder / "kept").is_dir())
+        self.assertEqual(semel.stop(), 0)
+        for words, complaint in ((("--listen", "x", "--upstream", "http://a"), "--listen: "),
+                                 (("--admin", "0.0.0.0:1", "--upstream", "http://a"), "--admin: can be reached from outside"),
+                                 (("--listen", ":1", "--config", "f"), "--listen requires --upstream")):
+            code, _, said = self.said("serve", *words)
+            self.assertEqual(code, 2, words)
+            self.assertIn(complaint, said)
+
+    def test_serve_and_check_take_the_file_the_same_way(self):
+        """As a word, and behind --config."""
+        semel = self.gateway()
+        for words in ((semel.config_path,), ("--config", semel.config_path), ("-c", semel.config_path)):
+            self.assertEqual(self.said("check", *words)[0], 0, words)
+        semel.command = [semel.command[0], "serve", str(semel.config_path)]
+        semel.start()
+        self.assertEqual(semel.stop(), 0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """TLS on both sides: who is let in, whom the gateway believes, and certificates that change. --binary SEMEL"""
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -185,7 +186,8 @@ class Listener(Case):
             after = serial()
             pathlib.Path(cert).write_text("not a certificate", encoding="ascii")
             semel.signal(signal.SIGHUP)
-            self.assertTrue(wire.eventually(lambda: "not reloaded: server.tls: " in semel.stderr()))
+            self.assertTrue(wire.eventually(lambda: "not reloaded: " in semel.stderr()))
+            self.assertRegex(semel.stderr(), r"error: server\.tls\.cert: .* holds")
             self.assertEqual(serial(), after)
 
     def resumed(self, semel, context, session):
@@ -222,9 +224,42 @@ class Listener(Case):
         """The message names the option and the file; `semel check` says the same."""
         semel = self.secure(cert="/no/such.pem").spawn()
         self.assertEqual(semel.wait(), 1)
-        self.assertIn("server.tls: /no/such.pem", semel.stderr())
+        self.assertRegex(semel.stderr(), r"semel\.toml:\d+:\d+: error: server\.tls\.cert: /no/such\.pem cannot be read: No such file")
         semel.spawn("check", str(semel.config_path))
         self.assertEqual(semel.wait(), 1)
+
+    def test_what_is_wrong_with_a_file_is_said_in_words(self):
+        """At the place that names it: another kind of file, a key of another certificate, one with a passphrase, an old one."""
+        folder = self.authority.folder
+        other, other_key = self.authority.sign("other", "/CN=other")
+        old, old_key = self.authority.sign("old", "/CN=old", days=-1)
+        (folder / "empty.pem").touch()
+        subprocess.run(["openssl", "pkcs8", "-topk8", "-in", other_key, "-out", folder / "locked.key", "-passout", "pass:x"],
+                       check=True, capture_output=True)
+        for files, words in (({"cert": other_key, "key": other_key}, "holds a private key, not a certificate"),
+                             ({"cert": other, "key": other}, "holds a certificate, not its private key"),
+                             ({"cert": other, "key": old_key}, f"is not the key of the certificate in {other}"),
+                             ({"cert": other, "key": folder / "locked.key"}, "holds a key with a passphrase"),
+                             ({"cert": folder / "empty.pem", "key": other_key}, "is empty")):
+            semel = self.secure(**files)
+            done = self.run_semel("check", semel.config_path)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertRegex(done.stderr, rf"semel\.toml:\d+:\d+: error: server\.tls\.(cert|key): .*{re.escape(words)}")
+        done = self.run_semel("check", self.secure(cert=old, key=old_key).config_path)
+        self.assertRegex(done.stderr, r"semel\.toml:\d+:\d+: warning: server\.tls\.cert: .* has expired, .*\(subject CN=old, issuer CN=ca")
+        done = self.run_semel("check", self.secure(cert=other, key=other_key).config_path)
+        self.assertRegex(done.stderr, r"warning: server\.tls\.cert: .* expires in 1 days \(subject CN=other.*until \d{4}-\d\d-\d\d\)")
+        self.assertRegex(done.stdout, r"TLS with the certificate of subject CN=other, issuer CN=ca, until \d{4}-")
+
+    def test_names_of_files_go_by_the_folder_of_the_configuration(self):
+        """Wherever the program is started."""
+        semel = self.secure()
+        (semel.folder / "near.pem").write_bytes(pathlib.Path(self.cert).read_bytes())
+        (semel.folder / "near.key").write_bytes(pathlib.Path(self.key).read_bytes())
+        text = semel.config_path.read_text(encoding="utf-8")
+        semel.config_path.write_text(text.replace(str(self.cert), "near.pem").replace(str(self.key), "near.key"), encoding="utf-8")
+        done = self.run_semel("check", semel.config_path, cwd="/")
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 class ClientCertificates(Case):
@@ -328,7 +363,7 @@ class Upstream(Case):
     def test_an_upstream_that_is_not_known_gets_nothing(self):
         """Signed by nobody we trust: 502, nothing was sent, the key is free."""
         self.stand(self.cert, self.key)
-        self.refused(why="its certificate is refused: unable to get local issuer certificate")
+        self.refused(why="its certificate is refused: unable to get local issuer certificate (subject CN=")
 
     def test_a_common_name_is_no_host(self):
         """The right authority and the right name, but only as a common name: browsers refuse that, too."""

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "core/check.h"
+#include "policy/json_items.h"
 #include "webhook/authenticate.h"
 #include "webhook/event.h"
 #include "webhook/fetched_keys.h"
 #include "webhook/handshake.h"
-#include "webhook/json_items.h"
 #include "webhook/provider.h"
 
 namespace {
@@ -62,7 +62,7 @@ void use(const semel::webhook::Provider& provider, const semel::policy::RequestV
     }
   }
   if (provider.event.items) {
-    const auto items = semel::webhook::json_items(request.body, *provider.event.items);
+    const auto items = semel::policy::json_items(request.body, *provider.event.items);
     std::size_t bytes = 0;
     for (const std::string_view item : items.value_or(std::vector<std::string_view>{})) bytes += item.size();
     semel::core::check(bytes <= request.body.size(), "elements do not overlap");

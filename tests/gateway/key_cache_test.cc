@@ -250,6 +250,25 @@ TEST_F(KeyCacheTest, KeepsWhatItHasWhenAFetchFails) {
   EXPECT_EQ(found("/key"), std::nullopt);
 }
 
+// Keys of an issuer are still there when nobody can fetch them anew, but only for those who ask for aged ones.
+TEST_F(KeyCacheTest, HasAnAgedDocumentForAsLongAsItMayBeUsed) {
+  const webhook::Wanted wanted{.url = shelf_.url("/keys"), .usable_for = 24 * hour};
+  EXPECT_TRUE(test::run(context_, cache_.fetch(wanted, "[jwt]")));
+  clock_.advance(hour);
+  shelf_.status = "500 Gone";
+  EXPECT_FALSE(test::run(context_, cache_.fetch(wanted, "[jwt]")));
+  EXPECT_EQ(found("/keys"), std::nullopt);
+  EXPECT_EQ(cache_.find_aged(wanted.url), "first");
+  clock_.advance(23 * hour - Millis{1});
+  EXPECT_EQ(cache_.find_aged(wanted.url), "first");
+  clock_.advance(Millis{1});
+  EXPECT_EQ(cache_.find_aged(wanted.url), std::nullopt);
+  shelf_.status = "200 OK";
+  EXPECT_TRUE(fetch("/of-a-webhook"));
+  clock_.advance(hour);
+  EXPECT_EQ(cache_.find_aged(shelf_.url("/of-a-webhook")), std::nullopt);
+}
+
 // Nobody listens: nothing is found, and whoever asked is told so.
 TEST_F(KeyCacheTest, SaysWhenNobodyAnswers) {
   webhook::Wanted wanted{.url = "http://127.0.0.1:1/key"};

@@ -20,7 +20,7 @@ import wire  # noqa: E402
 
 OLDER = "0.0.9-1"
 CONFIG = "/etc/semel/semel.toml"
-SHIPPED = ["/usr/bin/semel", CONFIG, "/lib/systemd/system/semel.service", "/usr/lib/sysusers.d/semel.conf",
+SHIPPED = ["/usr/bin/semel", CONFIG, "/lib/systemd/system/semel.service", "/lib/systemd/system/semel.socket", "/usr/lib/sysusers.d/semel.conf",
            "/usr/share/semel/providers/stripe.toml", "/usr/share/bash-completion/completions/semel"]
 
 

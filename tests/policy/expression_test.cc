@@ -65,13 +65,14 @@ TEST(Expression, NamesEachMistakeAtItsColumn) {
       {"{}", 0, "a part in braces begins with its kind, such as {header:X}; {{ is a brace", ""},
       {"{:X}", 0, "a part in braces begins with its kind, such as {header:X}; {{ is a brace", ""},
       {"ab{headr:X}", 3,
-       "there is no part {headr}; there are header:, cookie:, query:, json:, path, method, ip and client_cert:",
+       "there is no part {headr}; there are header:, cookie:, query:, json:, path, method, ip, client_cert: and jwt:",
        "{header:X}"},
       {"{HEADER:X}", 1,
-       "there is no part {HEADER}; there are header:, cookie:, query:, json:, path, method, ip and client_cert:",
+       "there is no part {HEADER}; there are header:, cookie:, query:, json:, path, method, ip, client_cert: and jwt:",
        "{header:X}"},
       {"{body}", 1,
-       "there is no part {body}; there are header:, cookie:, query:, json:, path, method, ip and client_cert:", ""},
+       "there is no part {body}; there are header:, cookie:, query:, json:, path, method, ip, client_cert: and jwt:",
+       ""},
       {"{header}", 1, "{header} needs a name: {header:NAME}", ""},
       {"{header:?}", 1, "{header} needs a name: {header:NAME}", ""},
       {"{json:}", 1, "{json} needs a name: {json:/pointer}", ""},
@@ -81,6 +82,8 @@ TEST(Expression, NamesEachMistakeAtItsColumn) {
       {"{cookie:a=b}", 8, "\"a=b\" is not the name of a cookie", ""},
       {"{client_cert:serial}", 13, "of a certificate only the subject is known: {client_cert:subject}",
        "{client_cert:subject}"},
+      {"{jwt:}", 1, "{jwt} needs a name: {jwt:NAME}", ""},
+      {"{jwt:/~2}", 5, "\"/~2\" is not a JSON pointer (RFC 6901)", ""},
       {"{json:id}", 6, "\"id\" is not a JSON pointer (RFC 6901)", "{json:/id}"},
       {"{json:/~2}", 6, "\"/~2\" is not a JSON pointer (RFC 6901)", ""},
       {"{key}", 1, "{key} is known only in a probe; here it would have to name itself", ""},
@@ -92,6 +95,17 @@ TEST(Expression, NamesEachMistakeAtItsColumn) {
     EXPECT_EQ(parsed.error().offset, bad.offset) << bad.text;
     EXPECT_EQ(parsed.error().suggestion, bad.suggestion) << bad.text;
   }
+}
+
+// A claim is a name, whatever is in it, or a pointer.
+TEST(Expression, ReadsClaims) {
+  const auto pointer = [](std::string_view text) { return parse_expression(text).value().parts.front().pointer; };
+  EXPECT_EQ(pointer("{jwt:sub}"), std::vector<std::string>{"sub"});
+  EXPECT_EQ(pointer("{jwt:/realm_access/account}"), (std::vector<std::string>{"realm_access", "account"}));
+  EXPECT_EQ(pointer("{jwt:https://example.com/tenant}"), std::vector<std::string>{"https://example.com/tenant"});
+  EXPECT_EQ(pointer("{jwt:a~1b?}"), std::vector<std::string>{"a~1b"});
+  EXPECT_FALSE(parse_expression("/x?of={jwt:sub}", ExpressionUse::target));
+  EXPECT_FALSE(parse_expression("{jwt:sub}", ExpressionUse::event));
 }
 
 // There is a bound on everything that a file can make us keep.

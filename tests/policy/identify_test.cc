@@ -181,5 +181,36 @@ TEST(Identify, RepeatsNothingOfTheRequest) {
   EXPECT_EQ(refusal(route(), request).detail.find("hunter2"), std::string::npos);
 }
 
+// A claim is as good as any part, once the token counts; before that nobody is known, wherever the claim stands.
+TEST(Identify, TakesClaimsOfAVerifiedToken) {
+  const auto with = [](std::string_view key_from, std::string_view scope, std::string_view claims,
+                       std::string_view fault) {
+    Sent request = sent();
+    RequestView view = request.view();
+    view.claims = claims;
+    view.no_claims = fault;
+    return identify(route(key_from, scope), view);
+  };
+  const std::string_view key = "{header:Idempotency-Key}";
+  const std::string_view claims = R"({"sub":"ann","org":{"id":7},"list":[1]})";
+  const auto scope_of = [&](std::string_view scope) { return std::get<Identity>(with(key, scope, claims, "")).key; };
+  EXPECT_EQ(scope_of("{jwt:sub}"), make_key("default", "ann", "k").value());
+  EXPECT_EQ(scope_of("{jwt:/org/id}"), make_key("default", "7", "k").value());
+  EXPECT_NE(scope_of("{jwt:/org/none?}"), scope_of("{jwt:sub}"));
+  for (const std::string_view scope : {"{jwt:none}", "{jwt:org}", "{jwt:list}", "{jwt:/sub/x}"}) {
+    EXPECT_EQ(std::get<Refusal>(with(key, scope, claims, "")).problem.type, ProblemType::scope_missing) << scope;
+  }
+  EXPECT_EQ(std::get<Refusal>(with(key, "{jwt:sub}", "", "the token has expired")).detail,
+            std::string(Problem::of(ProblemType::scope_missing).detail()) +
+                " {jwt:sub} is not known: the token has expired.");
+  EXPECT_TRUE(std::holds_alternative<Refusal>(with(key, "{jwt:sub}", "", "")));
+  EXPECT_TRUE(std::holds_alternative<Identity>(with(key, "{jwt:sub?}", "", "")));
+  EXPECT_TRUE(std::holds_alternative<Refusal>(with(key, "{jwt:sub?}", "", "the token has expired")));
+  const Identified of_key = with("{header:Idempotency-Key}{jwt:sub}", "", "", "the token has expired");
+  EXPECT_EQ(std::get<Refusal>(of_key).problem.type, ProblemType::scope_missing) << "401, not 400";
+  EXPECT_TRUE(needs_token(route(key, "{jwt:sub}")));
+  EXPECT_FALSE(needs_token(route()));
+}
+
 }  // namespace
 }  // namespace semel::policy

@@ -70,6 +70,12 @@ class Unit(unittest.TestCase):
         rights = [value for name, value in said if name in ("CapabilityBoundingSet", "AmbientCapabilities")]
         self.assertEqual(rights, ["CAP_NET_BIND_SERVICE"] * 2)
 
+    def test_the_socket_has_the_addresses_of_the_shipped_configuration(self):
+        """packaging/semel.socket: a listener takes the socket with its port."""
+        held = re.findall(r"^ListenStream=(.*)$", UNIT.with_suffix(".socket").read_text(encoding="utf-8"), re.M)
+        shipped = (UNIT.parents[1] / "conf" / "semel.toml").read_text(encoding="utf-8")
+        self.assertEqual(held, re.findall(r'^listen = "(.*)"$', shipped, re.M))
+
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not here")
     def test_it_is_rated_as_the_docs_say(self):
         """`systemd-analyze security`; another version of systemd may count differently."""

@@ -154,7 +154,7 @@ def check_gateway(prefix):
               "share/zsh/vendor-completions/_semel", "share/fish/vendor_completions.d/semel.fish",
               "share/semel/providers/stripe.toml", "share/semel/monitoring/semel.rules.yml",
               "share/semel/monitoring/semel.json", "share/doc/semel/operating.md", "etc/semel/semel.toml",
-              "lib/systemd/system/semel.service", "lib/sysusers.d/semel.conf"]
+              "lib/systemd/system/semel.service", "lib/systemd/system/semel.socket", "lib/sysusers.d/semel.conf"]
     missing = [name for name in beside if not (prefix / name).is_file()]
     if (prefix / "bin/semel").exists() and missing:
         sys.exit(f"not installed: {missing}")

@@ -1,6 +1,7 @@
 // The rules by which a hammer run is judged: one function per promise.
 #include "cli/hammer/verdict.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -138,14 +139,18 @@ std::vector<Broken> judge(const Tally& tally, const std::optional<Effects>& effe
         return fmt::format("{} took another body under a key in use (answered {}, not 422)", keys_text(count),
                            first.other_status);
       });
+  // Among successes an error is an answer like any other. Where there is none, the path is the wrong one, most likely.
+  const bool any_success =
+      std::ranges::any_of(tally.keys(), [](const OfKey& key) { return key.status != 0 && key.status < 400; });
   add(
       broken, tally, Promise::no_failure, [](const OfKey& key) { return key.failed; },
       [&](std::uint64_t count, const OfKey&) {
-        return fmt::format("{} answers were 5xx, for {}", grouped(tally.counts().failed), keys_text(count));
+        return fmt::format("{} answers were 5xx, for {}{}", grouped(tally.counts().failed), keys_text(count),
+                           any_success ? "" : ", and there was no success, so nothing is proven");
       });
   add(
       broken, tally, Promise::got_through,
-      [](const OfKey& key) { return key.status != 0 && !got_through(key) && !key.failed; },
+      [&](const OfKey& key) { return key.status != 0 && (!got_through(key) || !any_success) && !key.failed; },
       [](std::uint64_t count, const OfKey& first) {
         return fmt::format("{} never got through (answered {}), so nothing is proven for them", keys_text(count),
                            first.status);

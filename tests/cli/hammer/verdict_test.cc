@@ -160,12 +160,24 @@ TEST(Verdict, DoesNotHoldWhenNothingGotThrough) {
   EXPECT_EQ(broken(tally), Promises{Promise::got_through});
 }
 
-// Goal: an error that was kept and replayed counts as an answer like any other.
+// Goal: an error that was kept and replayed counts as an answer like any other, if others were successes.
 TEST(Verdict, HoldsForAnErrorThatIsReplayed) {
-  Tally tally(1, 2);
+  Tally tally(2, 2);
   tally.answered(0, Letter::same, seen(402));
   tally.answered(0, Letter::same, seen(402, true));
+  tally.answered(1, Letter::same, seen(201));
+  tally.answered(1, Letter::same, seen(201, true));
   EXPECT_EQ(broken(tally), Promises{});
+}
+
+// Goal: behind Semel a wrong path gives errors that are replayed faithfully, which proves nothing either.
+TEST(Verdict, DoesNotHoldWhenAllAnswersAreErrors) {
+  Tally tally(2, 2);
+  for (const std::size_t key : {0UL, 1UL}) {
+    tally.answered(key, Letter::same, seen(404));
+    tally.answered(key, Letter::same, seen(404, true));
+  }
+  EXPECT_EQ(broken(tally), Promises{Promise::got_through});
 }
 
 // Goal: requests that wait or were lost do not end a key.

@@ -1,4 +1,4 @@
-#include "webhook/json_items.h"
+#include "policy/json_items.h"
 
 #include <string>
 #include <string_view>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace semel::webhook {
+namespace semel::policy {
 namespace {
 
 using Items = std::vector<std::string_view>;
@@ -15,10 +15,10 @@ auto items_of(std::string_view document, const std::vector<std::string>& pointer
   return json_items(document, pointer, 100);
 }
 
-policy::JsonMiss miss(std::string_view document, const std::vector<std::string>& pointer) {
+JsonMiss miss(std::string_view document, const std::vector<std::string>& pointer) {
   const auto items = items_of(document, pointer);
   EXPECT_FALSE(items) << document;
-  return items ? policy::JsonMiss::ambiguous : items.error();
+  return items ? JsonMiss::ambiguous : items.error();
 }
 
 // Elements are given back byte by byte as they are written, whatever they hold.
@@ -49,18 +49,18 @@ TEST(JsonItems, AreFoundByPointer) {
 
 // What is not there, is not an array, or could be meant twice is told apart.
 TEST(JsonItems, TellWhyThereAreNone) {
-  EXPECT_EQ(miss("{", {}), policy::JsonMiss::not_json);
-  EXPECT_EQ(miss("[1,]", {}), policy::JsonMiss::not_json);
-  EXPECT_EQ(miss("[1]x", {}), policy::JsonMiss::not_json);
-  EXPECT_EQ(miss("", {}), policy::JsonMiss::not_json);
-  EXPECT_EQ(miss("{}", {}), policy::JsonMiss::not_there);
-  EXPECT_EQ(miss("1", {}), policy::JsonMiss::not_there);
-  EXPECT_EQ(miss("{}", {"a"}), policy::JsonMiss::not_there);
-  EXPECT_EQ(miss("[]", {"a"}), policy::JsonMiss::not_there);
-  EXPECT_EQ(miss(R"({"a":{}})", {"a"}), policy::JsonMiss::not_there);
-  EXPECT_EQ(miss(R"({"a":[1],"a":[2]})", {"a"}), policy::JsonMiss::ambiguous);
-  EXPECT_EQ(miss(R"({"a":[1],"\u0061":[2]})", {"a"}), policy::JsonMiss::ambiguous);
+  EXPECT_EQ(miss("{", {}), JsonMiss::not_json);
+  EXPECT_EQ(miss("[1,]", {}), JsonMiss::not_json);
+  EXPECT_EQ(miss("[1]x", {}), JsonMiss::not_json);
+  EXPECT_EQ(miss("", {}), JsonMiss::not_json);
+  EXPECT_EQ(miss("{}", {}), JsonMiss::not_there);
+  EXPECT_EQ(miss("1", {}), JsonMiss::not_there);
+  EXPECT_EQ(miss("{}", {"a"}), JsonMiss::not_there);
+  EXPECT_EQ(miss("[]", {"a"}), JsonMiss::not_there);
+  EXPECT_EQ(miss(R"({"a":{}})", {"a"}), JsonMiss::not_there);
+  EXPECT_EQ(miss(R"({"a":[1],"a":[2]})", {"a"}), JsonMiss::ambiguous);
+  EXPECT_EQ(miss(R"({"a":[1],"\u0061":[2]})", {"a"}), JsonMiss::ambiguous);
 }
 
 }  // namespace
-}  // namespace semel::webhook
+}  // namespace semel::policy
