@@ -13,6 +13,8 @@ const MEANINGS = { '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r:
 const SHORT = { '"': '\\"', '\\': '\\\\', '\b': '\\b', '\t': '\\t', '\n': '\\n', '\f': '\\f', '\r': '\\r' };
 export const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+const NOWHERE = { ignored: false, paths: [] };
+
 export class NoForm extends Error {}
 
 function escaped(c) {
@@ -25,15 +27,20 @@ export function spelling(text) {
   return text.replace(/["\\\u0000-\u001f]/g, escaped);
 }
 
+function byUnits(a, b) {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
 // By the bytes of their UTF-8, which is the order of code points, not of UTF-16.
-function compare(a, b) {
-  return /[\ud800-\udfff]/.test(a + b) ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : a < b ? -1 : a > b ? 1 : 0;
+function byBytes(a, b) {
+  return Buffer.compare(Buffer.from(a.name), Buffer.from(b.name));
 }
 
 export class Reader {
   constructor(text) {
     this.text = text;
     this.at = 0;
+    this.compare = /[\ud800-\udfff\\]/.test(text) ? byBytes : byUnits; // they differ where there are surrogates
   }
 
   match(pattern) {
@@ -45,7 +52,7 @@ export class Reader {
   }
 
   peek() {
-    this.match(SPACE);
+    if (this.text.charCodeAt(this.at) <= 0x20) this.match(SPACE);
     return this.text[this.at];
   }
 
@@ -90,13 +97,15 @@ export class Reader {
         if (this.peek() !== '"') throw new NoForm();
         const name = this.string();
         this.take(':');
-        const step = into(paths, depth, (token) => spelling(token) === name);
+        const step = paths.length === 0 ? NOWHERE : into(paths, depth, (token) => spelling(token) === name);
         members.push({ name, ignored: step.ignored, text: this.value(step.paths, depth + 1) });
       } while (this.more('}'));
     }
-    members.sort((a, b) => compare(a.name, b.name));
+    members.sort(this.compare);
     if (members.some((member, i) => i > 0 && member.name === members[i - 1].name)) throw new NoForm();
-    return `{${members.filter((one) => !one.ignored).map((one) => `"${one.name}":${one.text}`).join(',')}}`;
+    let text = '';
+    for (const one of members) if (!one.ignored) text += `${text === '' ? '' : ','}"${one.name}":${one.text}`;
+    return `{${text}}`;
   }
 
   array(paths, depth) {
@@ -108,7 +117,7 @@ export class Reader {
       let index = 0;
       do {
         const name = String(index++);
-        const step = into(paths, depth, (token) => token === name);
+        const step = paths.length === 0 ? NOWHERE : into(paths, depth, (token) => token === name);
         const text = this.value(step.paths, depth + 1);
         if (!step.ignored) elements.push(text);
       } while (this.more(']'));

@@ -7,69 +7,89 @@
 //
 // A client that goes away does not end the work: `close` is told when all is over.
 
-const METHODS = ['writeHead', 'write', 'end', 'flushHeaders', 'destroy', 'emit', 'setHeader', 'appendHeader', 'removeHeader'];
+const CAPTURE = Symbol('semel capture');
 
 function headersSent() {
   return Object.assign(new Error('Cannot set headers after they are sent to the client'), { code: 'ERR_HTTP_HEADERS_SENT' });
 }
 
 export function fieldsOf(res) {
-  const names = res.getRawHeaderNames?.() ?? res.getHeaderNames();
-  return names.flatMap((name) => [res.getHeader(name)].flat().map((value) => [name, String(value)]));
+  const fields = [];
+  for (const name of res.getRawHeaderNames?.() ?? res.getHeaderNames()) {
+    const value = res.getHeader(name);
+    if (Array.isArray(value)) for (const one of value) fields.push([name, String(one)]);
+    else fields.push([name, String(value)]);
+  }
+  return fields;
 }
 
+// What a response does as long as its answer is held back. These are the same functions for all responses, and they stay: a
+// response with functions of its own that come and go is slow ever after.
+function instead(name, meanwhile) {
+  return function heldBack(...words) {
+    const capture = this[CAPTURE];
+    return capture.over ? capture.real[name].apply(this, words) : meanwhile(capture, words);
+  };
+}
+
+function change(name) {
+  return instead(name, (capture, words) => {
+    if (capture.head !== null) throw headersSent();
+    return capture.real[name].apply(capture.res, words);
+  });
+}
+
+const HELD_BACK = {
+  writeHead: instead('writeHead', (capture, words) => capture.writeHead(...words)),
+  write: instead('write', (capture, words) => capture.write(...words)),
+  end: instead('end', (capture, words) => capture.end(...words)),
+  flushHeaders: instead('flushHeaders', (capture) => capture.fixHead()),
+  destroy: instead('destroy', (capture, words) => capture.destroy(...words)),
+  emit: instead('emit', (capture, words) => {
+    if (words[0] !== 'close') return capture.real.emit.apply(capture.res, words);
+    capture.closed = true;
+    return false;
+  }),
+  setHeader: change('setHeader'),
+  appendHeader: change('appendHeader'),
+  removeHeader: change('removeHeader'),
+};
+const METHODS = Object.keys(HELD_BACK);
+const HEADERS_SENT = {
+  configurable: true,
+  get() {
+    const capture = this[CAPTURE];
+    return capture.over ? Reflect.get(Object.getPrototypeOf(this), 'headersSent', this) : capture.head !== null;
+  },
+};
+
 export class Capture {
-  constructor(res, bytesMax) {
+  // `settle` is called with what the handler has answered: { status, fields } and `body` or `large`, or { broken }.
+  constructor(res, bytesMax, settle) {
     this.res = res;
     this.bytesMax = bytesMax;
+    this.settle = settle;
     this.pieces = [];
     this.size = 0;
     this.head = null; // { status, fields } once it can no longer change
     this.ended = false;
+    this.broken = false;
     this.closed = false;
     this.over = false;
     this.outer = fieldsOf(res); // of whoever saw the response before us
-    this.before = new Map(METHODS.map((name) => [name, Object.getOwnPropertyDescriptor(res, name)]));
-    this.settled = new Promise((resolve) => {
-      this.settle = resolve;
-    });
-    this.install();
+    this.real = {};
+    for (const name of METHODS) {
+      this.real[name] = res[name];
+      res[name] = HELD_BACK[name];
+    }
+    res[CAPTURE] = this;
+    Object.defineProperty(res, 'headersSent', HEADERS_SENT);
   }
 
-  install() {
-    const { res } = this;
-    const real = Object.fromEntries(METHODS.map((name) => [name, res[name]?.bind(res)]));
-    const own = {
-      writeHead: (...words) => this.writeHead(...words),
-      write: (piece, encoding, told) => this.write(piece, encoding, told),
-      end: (piece, encoding, told) => this.end(piece, encoding, told),
-      flushHeaders: () => this.fixHead(),
-      destroy: (error) => this.destroy(error),
-      emit: (name, ...rest) => {
-        if (name !== 'close' || this.over) return real.emit(name, ...rest);
-        this.closed = true;
-        return false;
-      },
-    };
-    for (const name of ['setHeader', 'appendHeader', 'removeHeader']) {
-      own[name] = (...words) => {
-        if (this.head !== null) throw headersSent();
-        return real[name](...words);
-      };
-    }
-    for (const name of METHODS) Object.defineProperty(res, name, { value: own[name], configurable: true, writable: true });
-    const getters = { headersSent: () => this.head !== null, writableEnded: () => this.ended, finished: () => this.ended };
-    for (const [name, get] of Object.entries(getters)) Object.defineProperty(res, name, { get, configurable: true });
-  }
-
-  restore() {
-    for (const [name, descriptor] of this.before) {
-      delete this.res[name];
-      if (descriptor) Object.defineProperty(this.res, name, descriptor);
-    }
-    for (const name of ['headersSent', 'writableEnded']) delete this.res[name];
-    delete this.res.finished;
-    this.res.finished = false;
+  // From here on the response does what it did before.
+  release() {
+    this.over = true;
+    this.res.finished = false; // as `ended` has set it
   }
 
   writeHead(status, reason, headers) {
@@ -117,41 +137,50 @@ export class Capture {
     const tell = [piece, encoding, told].find((word) => typeof word === 'function');
     this.add(typeof piece === 'function' ? undefined : piece, typeof encoding === 'string' ? encoding : undefined);
     if (tell) res.once('finish', tell);
-    this.ended = true;
-    this.settle({ ...this.head, body: Buffer.concat(this.pieces, this.size) });
+    const { status, fields } = this.head;
+    const bare = status === 204 || status === 304; // Node sends no body with these
+    const body = this.pieces.length === 1 ? this.pieces[0] : Buffer.concat(this.pieces, this.size);
+    this.pieces = [body];
+    this.setEnded();
+    this.settle({ status, fields, body: bare ? body.subarray(0, 0) : body });
     return res;
   }
 
-  destroy(error) {
+  setEnded() {
     this.ended = true;
+    this.res.finished = true; // writableEnded says the same
+  }
+
+  destroy(error) {
+    this.broken = true;
+    this.setEnded();
     this.settle({ broken: true, error });
     return this.res;
   }
 
   // The handler's own answer goes out, with these fields and without those.
-  send(added, isDropped) {
-    const { res, ended, pieces, closed } = this;
-    this.over = true;
-    this.restore();
-    if (closed) return res.emit('close');
-    for (const name of res.getHeaderNames()) if (isDropped(name) || name === 'trailer') res.removeHeader(name);
+  send(added, dropped) {
+    const { res, ended, pieces } = this;
+    this.release();
+    if (this.closed) return res.emit('close');
+    if (this.broken) return res.destroy(); // while the first part of a large answer was being settled
+    for (const name of dropped) if (res.hasHeader(name)) res.removeHeader(name);
+    if (res.hasHeader('trailer')) res.removeHeader('trailer');
     for (const [name, value] of added) res.setHeader(name, value);
-    const framed = res.statusCode === 204 || res.statusCode === 304 || res.hasHeader('Transfer-Encoding');
+    const framed = res.statusCode === 204 || res.statusCode === 304 || res.req?.method === 'HEAD' || res.hasHeader('Transfer-Encoding');
     if (ended && !framed) res.setHeader('Content-Length', this.size);
-    if (!ended) {
-      for (const piece of pieces) res.write(piece);
-      return res.emit('drain');
-    }
-    return res.end(Buffer.concat(pieces));
+    if (ended) return res.end(pieces[0]);
+    for (const piece of pieces) res.write(piece);
+    return res.emit('drain');
   }
 
   // Another answer goes out instead.
   replace(reply) {
-    this.over = true;
-    this.restore();
-    if (this.closed) return this.res.emit('close');
-    for (const name of this.res.getHeaderNames()) this.res.removeHeader(name);
-    return write(this.res, { ...reply, fields: [...this.outer.filter(([name]) => !has(reply.fields, name)), ...reply.fields] });
+    const { res } = this;
+    this.release();
+    if (this.closed) return res.emit('close');
+    for (const name of res.getHeaderNames()) res.removeHeader(name);
+    return write(res, { ...reply, fields: [...this.outer.filter(([name]) => !has(reply.fields, name)), ...reply.fields] });
   }
 }
 
@@ -161,26 +190,26 @@ function has(fields, name) {
 
 // Fields that are set already stay, unless the reply has its own.
 export function write(res, { status, fields, body }) {
-  const values = new Map();
-  for (const [name, value] of fields) {
-    const low = name.toLowerCase();
-    values.set(low, { name, list: [...(values.get(low)?.list ?? []), value] });
-  }
+  const written = new Set();
   res.statusCode = status;
   res.statusMessage = '';
-  for (const { name, list } of values.values()) res.setHeader(name, list.length === 1 ? list[0] : list);
+  for (const [name, value] of fields) {
+    const low = name.toLowerCase();
+    res.setHeader(name, written.has(low) ? [res.getHeader(name), value].flat() : value);
+    written.add(low);
+  }
   if (status !== 204 && status !== 304) res.setHeader('Content-Length', body.length);
   return res.end(body);
 }
 
 // For a request that is not guarded: its answer goes out as it is made, but for the fields that are not the handler's to set.
-export function without(res, isDropped) {
+export function without(res, dropped) {
   const { writeHead } = res;
   res.writeHead = function writeHeadWithout(...words) {
-    for (const name of res.getHeaderNames()) if (isDropped(name)) res.removeHeader(name);
+    for (const name of dropped) if (res.hasHeader(name)) res.removeHeader(name);
     const fields = words.at(-1);
     if (fields !== null && typeof fields === 'object' && !Array.isArray(fields)) {
-      words[words.length - 1] = Object.fromEntries(Object.entries(fields).filter(([name]) => !isDropped(name)));
+      words[words.length - 1] = Object.fromEntries(Object.entries(fields).filter(([name]) => !dropped.includes(name.toLowerCase())));
     }
     return writeHead.apply(res, words);
   };

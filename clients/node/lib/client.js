@@ -15,7 +15,8 @@ export const ITEMS_MAX = 500;
 
 function renamed(names, from, what) {
   const to = {};
-  for (const [name, value] of Object.entries(from)) {
+  for (const name of Object.keys(from)) {
+    const value = from[name];
     if (value === undefined) continue;
     if (!Object.hasOwn(names, name)) throw new TypeError(`${what}: there is no member "${name}"`);
     to[names[name]] = value;
@@ -74,7 +75,7 @@ export class Semel {
 
   // `owner` names the attempt; unless it is given, this call is an attempt of its own.
   claim(item) {
-    const owned = (one) => ({ owner: randomUUID(), ...one });
+    const owned = (one) => (one.owner === undefined ? { ...one, owner: randomUUID() } : one);
     return this.call('', Array.isArray(item) ? item.map(owned) : owned(item));
   }
 

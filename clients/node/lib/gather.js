@@ -1,17 +1,18 @@
-// Sends single calls together: while two are under way, those that come wait for one of them to end, and go in the next as one
-// batch. A lone call never waits. Two calls for one key are never in one batch, which would refuse the second.
+// Sends single calls together: those that are made in one turn of the event loop, and those that come while two are under way,
+// go in one batch. A lone call waits for nobody. Two calls for one key are never in one batch, which would refuse the second.
 import { CallRefused } from './errors.js';
 
 const UNDER_WAY_MAX = 2;
 const ITEMS_MAX = 100;
 const BYTES_MAX = 512 * 1024;
 
-function keyOf(item) {
-  return JSON.stringify([item.namespace, item.scope, item.key]);
+// Two keys may share a text, which only keeps them apart.
+function keyOf({ namespace, scope, key }) {
+  return `${namespace}\n${scope ?? ''}\n${key}`;
 }
 
-function sizeOf(item) {
-  return 512 + (item.result?.body_base64?.length ?? 0);
+function sizeOf({ result }) {
+  return 512 + (result?.body_base64?.length ?? 0);
 }
 
 export class Gatherer {
@@ -20,17 +21,30 @@ export class Gatherer {
     this.post = post;
     this.waiting = [];
     this.underWay = 0;
+    this.planned = false;
   }
 
   add(item) {
     return new Promise((resolve, reject) => {
       this.waiting.push({ item, resolve, reject });
-      if (this.underWay < UNDER_WAY_MAX) this.send();
+      this.plan();
+    });
+  }
+
+  // At the end of this turn, when all that is ready has made its calls.
+  plan() {
+    if (this.planned || this.underWay === UNDER_WAY_MAX || this.waiting.length === 0) return;
+    this.planned = true;
+    setImmediate(() => {
+      this.planned = false;
+      this.send();
+      this.plan(); // those that could not go with these
     });
   }
 
   // The first of those that wait, and those that can go with it.
   take() {
+    if (this.waiting.length === 1) return this.waiting.splice(0);
     const taken = [];
     const left = [];
     const keys = new Set();
@@ -64,7 +78,7 @@ export class Gatherer {
       else taken.forEach((one) => one.reject(error));
     }
     this.underWay -= 1;
-    if (this.waiting.length > 0) this.send();
+    this.plan();
   }
 
   sendAlone(one) {

@@ -8,7 +8,7 @@ import { CallRefused, RateLimited, StoreUnavailable } from './errors.js';
 import { fieldText } from './expression.js';
 import { take } from './holding.js';
 import { identify } from './identify.js';
-import { isOurs, isSound, judge, toKeep } from './keep.js';
+import { isSound, judge, oursOf, toKeep } from './keep.js';
 import { problemReply, tombstone } from './problem.js';
 import { ClientGone, RequestView } from './request.js';
 import { parseRules } from './rules.js';
@@ -20,22 +20,27 @@ function expiresField(expiresAt) {
   return ['Idempotency-Expires', `${expiresAt.toISOString().slice(0, 19)}Z`];
 }
 
+function isType(name) {
+  return name.length === 12 && name.toLowerCase() === 'content-type';
+}
+
 function typeOf(fields) {
-  return fields.find(([name]) => name.toLowerCase() === 'content-type')?.[1];
+  return fields.find(([name]) => isType(name))?.[1];
 }
 
 // An answer in the form of the API, and back. Names come back in small letters.
 function toResult({ status, fields, body }) {
   const headers = {};
   for (const [name, value] of fields) {
-    if (name.toLowerCase() !== 'content-type') (headers[name] ??= []).push(fieldText(value));
+    if (!isType(name)) (headers[name] ??= []).push(fieldText(value));
   }
   const bodyBase64 = body.length > 0 ? body.toString('base64') : undefined;
   return { status, contentType: typeOf(fields), headers, bodyBase64 };
 }
 
 function fromResult({ status, contentType, headers, body, bodyBase64, bodyKept }, rules) {
-  const fields = Object.entries(headers).flatMap(([name, values]) => [values].flat().map((value) => [name, value]));
+  const fields = [];
+  for (const name of Object.keys(headers)) for (const value of [headers[name]].flat()) fields.push([name, value]);
   if (bodyKept === false) return tombstone(status, fields, rules);
   if (contentType !== undefined) fields.unshift(['Content-Type', contentType]);
   const bytes = bodyBase64 === undefined ? JSON.stringify(body) ?? '' : bodyBase64;
@@ -77,9 +82,27 @@ function replyToError(error, rules) {
   return problemReply('store-unavailable', rules, { retryAfterMs: error.retryAfterMs });
 }
 
+// What a handler is told of its attempt, as req.semel.
+class Attempt {
+  #holding;
+
+  constructor(holding) {
+    this.#holding = holding;
+    this.fence = holding.fence;
+    this.attempt = holding.attempt;
+    this.expiresAt = holding.expiresAt;
+  }
+
+  get signal() {
+    return this.#holding.signal;
+  }
+}
+
 export class Guard {
   constructor(options) {
     this.rules = parseRules(options);
+    this.ours = oursOf(this.rules.replayedHeader);
+    this.waitMs = this.rules.inFlight === 'wait' && this.rules.waitMaxMs > 0 ? this.rules.waitMaxMs : undefined;
   }
 
   // Calls `run` if the request is to be handled: because it is not guarded, or because its key is free. Otherwise it is
@@ -95,7 +118,7 @@ export class Guard {
       throw error;
     }
     if (found.pass) {
-      if (rules.key !== 'off') without(res, (name) => isOurs(name, rules.replayedHeader));
+      if (rules.key !== 'off') without(res, this.ours);
       return run();
     }
     if (found.refusal) return this.refuse(req, res, found.refusal);
@@ -107,15 +130,13 @@ export class Guard {
       return write(res, replyToError(error, rules));
     }
     if (!answer.holding) return write(res, replyTo(answer, rules));
-    const capture = new Capture(res, rules.storeBodyMax);
-    this.attempt(req, capture, answer.holding).catch(() => res.destroy());
+    this.attempt(req, res, answer.holding);
     return run();
   }
 
   itemOf({ key, scope, fingerprint }) {
-    const { namespace, ttlMs, leaseMs, onUnknown, inFlight, waitMaxMs } = this.rules;
-    const wait = inFlight === 'wait' && waitMaxMs > 0 ? { waitMs: waitMaxMs } : {};
-    return { namespace, scope, key, fingerprint, ttlMs, leaseMs, onUnknown, ...wait };
+    const { namespace, ttlMs, leaseMs, onUnknown } = this.rules;
+    return { namespace, scope, key, fingerprint, ttlMs, leaseMs, onUnknown, waitMs: this.waitMs };
   }
 
   refuse(req, res, { hangUp, ...reply }) {
@@ -125,21 +146,21 @@ export class Guard {
   }
 
   // Until the handler has answered, broken its answer off, or has taken too long.
-  async attempt(req, capture, holding) {
+  attempt(req, res, holding) {
     const { rules } = this;
-    const { signal, fence, attempt, expiresAt } = holding;
-    req.semel = { signal, fence, attempt, expiresAt };
-    let timer;
-    const late = new Promise((resolve) => {
-      if (rules.timeoutMs > 0) timer = setTimeout(resolve, rules.timeoutMs, { broken: true, late: true });
-    });
-    const said = await Promise.race([capture.settled, late]);
-    clearTimeout(timer);
-    try {
-      await this.conclude(capture, holding, said);
-    } catch {
-      capture.replace(unknownReply(rules));
-    }
+    let timer = null;
+    let settled = false;
+    const settle = (said) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      this.conclude(capture, holding, said)
+        .catch(() => capture.replace(unknownReply(rules)))
+        .catch(() => res.destroy());
+    };
+    const capture = new Capture(res, rules.storeBodyMax, settle);
+    req.semel = new Attempt(holding);
+    if (rules.timeoutMs > 0) timer = setTimeout(settle, rules.timeoutMs, { broken: true, late: true });
   }
 
   async conclude(capture, holding, said) {
@@ -148,27 +169,25 @@ export class Guard {
       await holding.finish('unknown').catch(() => {});
       return capture.replace(unknownReply(rules, said.late ? 504 : 502));
     }
-    const added = [];
-    if (said.body?.length > 0 && typeOf(said.fields) === undefined) added.push(UNTYPED);
-    const dropped = (name) => isOurs(name, rules.replayedHeader);
+    const added = said.body?.length > 0 && typeOf(said.fields) === undefined ? [UNTYPED] : [];
     const verdict = judge(said.status, said.fields, rules.keep);
     if (verdict !== 'store') {
       await holding.finish(verdict).catch(() => {}); // the caller gets the answer even so
-      return capture.send([], dropped);
+      return capture.send([], this.ours);
     }
     try {
-      await this.store(holding, { ...said, fields: [...said.fields, ...added] });
+      await this.store(holding, said, added);
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) await holding.finish('unknown').catch(() => {});
       return capture.replace(unknownReply(rules)); // it is withheld, because it could not be repeated
     }
-    return capture.send([...added, expiresField(holding.expiresAt)], dropped);
+    return capture.send([...added, expiresField(holding.expiresAt)], this.ours);
   }
 
   // An answer that is too large for us or for the API is kept without its body.
-  async store(holding, said) {
+  async store(holding, said, added) {
     const { rules } = this;
-    const fields = toKeep(said.fields, rules.replayedHeader);
+    const fields = [...toKeep(said.fields, this.ours), ...added];
     const stone = () => toResult(tombstone(said.status, fields, rules));
     if (said.large) return holding.finish('store', stone());
     try {

@@ -12,23 +12,27 @@ const LATER_PAUSE_MS = 1000;
 
 // Claims `item`. Returns the answer; if it is "granted", `holding` in it is the claim.
 export async function take(semel, item) {
-  const [answer] = await takeAll(semel, [item], (items) => semel.claim(items[0]).then((one) => [one]));
-  if (answer.error) throw answer.error;
-  return answer;
+  const asked = performance.now();
+  const owned = { ...item, owner: randomUUID() };
+  const answer = await repeated(semel, [owned], asked, () => semel.claim(owned));
+  if (answer.outcome !== 'granted') return answer;
+  const held = await hold(semel, owned, answer, asked);
+  if (held.error) throw held.error;
+  return held;
 }
 
 // The same for a list of different keys, in as few calls as there can be. An item that was refused has its `error`.
-export function takeMany(semel, items) {
-  return takeAll(semel, items, (list) => semel.claim(list));
+export async function takeMany(semel, items) {
+  const asked = performance.now();
+  const owned = items.map((item) => ({ ...item, owner: randomUUID() }));
+  const answers = await repeated(semel, owned, asked, () => semel.claim(owned));
+  return Promise.all(answers.map((answer, i) => (answer.outcome === 'granted' ? hold(semel, owned[i], answer, asked) : answer)));
 }
 
-async function takeAll(semel, items, claim) {
-  const asked = performance.now();
-  const owned = items.map((item) => ({ owner: randomUUID(), ...item }));
+async function repeated(semel, owned, asked, claim) {
   for (let attempt = 1; ; ++attempt) {
     try {
-      const answers = await claim(owned);
-      return await Promise.all(answers.map((answer, i) => hold(semel, owned[i], answer, asked)));
+      return await claim();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
       if (attempt < CLAIM_TRIES) continue;
@@ -39,7 +43,6 @@ async function takeAll(semel, items, claim) {
 }
 
 async function hold(semel, owned, answer, asked) {
-  if (answer.outcome !== 'granted') return answer;
   const holding = new Holding(semel, owned, answer, asked);
   if (performance.now() - asked > owned.leaseMs / RENEWALS_PER_LEASE) {
     try {
@@ -49,7 +52,8 @@ async function hold(semel, owned, answer, asked) {
     }
   }
   holding.keepAlive();
-  return { ...answer, holding };
+  answer.holding = holding;
+  return answer;
 }
 
 // The owner is random, so only this very claim can be hit. If its lease is over, there is nothing to give back.
@@ -79,7 +83,7 @@ export class Holding {
     this.attempt = answer.attempt;
     this.expiresAt = answer.expiresAt;
     this.aliveUntil = asked + item.leaseMs; // at least; by our clock, from before the call
-    this.lost = new AbortController();
+    this.lost = null; // made when somebody looks: it is dear, and most work never does
     this.timer = null;
     this.finishing = false;
     this.ended = false;
@@ -87,6 +91,7 @@ export class Holding {
 
   // Aborted when the claim is lost: the work may stop, since its result will be dropped.
   get signal() {
+    this.lost ??= new AbortController();
     return this.lost.signal;
   }
 
@@ -133,6 +138,7 @@ export class Holding {
 
   lose() {
     if (this.finishing || this.ended) return;
+    this.lost ??= new AbortController();
     this.lost.abort(new ClaimLost('The claim was lost while the function ran; its result will be dropped.'));
   }
 

@@ -30,38 +30,46 @@ export function parseKeep(rules = {}) {
 
 export const KEEP_SUCCESSES = { '3xx': 'release', '4xx': 'release' };
 
-function linesOf(fields, name) {
-  return fields.filter(([own]) => own.toLowerCase() === name).map(([, value]) => value);
+// The only line of a field that speaks about the answer, if there is one.
+function verdictOf(fields) {
+  let found = null;
+  for (const [name, value] of fields) {
+    if (name.length !== 13 || name.toLowerCase() !== 'semel-outcome') continue;
+    if (found !== null) return null;
+    found = value.trim();
+  }
+  return VERDICTS.has(found) ? found : null;
 }
 
 export function judge(status, fields, rules) {
   if (status < 200 || status > 599) return 'unknown';
-  const said = linesOf(fields, 'semel-outcome');
-  if (said.length === 1 && VERDICTS.has(said[0].trim())) return said[0].trim();
-  const ruled = rules[status] ?? rules[`${Math.floor(status / 100)}xx`];
-  if (ruled) return ruled;
+  const said = verdictOf(fields) ?? rules[status] ?? rules[`${Math.floor(status / 100)}xx`];
+  if (said) return said;
   if (RELEASED.has(status)) return 'release';
   return status < 500 ? 'store' : 'unknown';
 }
 
-function endsHere(fields, replayedHeader) {
-  const named = new Set(linesOf(fields, 'connection').flatMap((line) => line.split(',')).map((one) => one.trim().toLowerCase()));
-  return (name) => HOP_BY_HOP.has(name) || OURS.has(name) || named.has(name) || name === replayedHeader.toLowerCase();
+// The fields that `Connection` names end at this hop.
+function namedByConnection(fields) {
+  const named = [];
+  for (const [name, value] of fields) {
+    if (name.length === 10 && name.toLowerCase() === 'connection') named.push(...value.split(',').map((one) => one.trim().toLowerCase()));
+  }
+  return named;
 }
 
-// The fields in the form in which they are stored.
-export function toKeep(fields, replayedHeader) {
-  const ends = endsHere(fields, replayedHeader);
+// The fields in the form in which they are stored. `ours`: those of oursOf().
+export function toKeep(fields, ours) {
+  const named = namedByConnection(fields);
   return fields.filter(([name, value]) => {
     const low = name.toLowerCase();
-    return NAME.test(name) && VALUE.test(value) && !ends(low) && !PERSONAL.has(low);
+    return !HOP_BY_HOP.has(low) && !PERSONAL.has(low) && !ours.includes(low) && !named.includes(low) && NAME.test(name) && VALUE.test(value);
   });
 }
 
-// Whether this field of the handler's is ours to set, so that the first caller does not get it either.
-export function isOurs(name, replayedHeader) {
-  const low = name.toLowerCase();
-  return OURS.has(low) || low === replayedHeader.toLowerCase();
+// The fields, in small letters, that are ours to set, so that the first caller does not get them of the handler either.
+export function oursOf(replayedHeader) {
+  return [...OURS, replayedHeader.toLowerCase()];
 }
 
 // Whether a stored answer can be written as a message without becoming another one: what is read is input.

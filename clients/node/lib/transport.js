@@ -1,10 +1,7 @@
 // One POST of JSON to the claims API, over connections that are kept. Any failure is StoreUnavailable: every call can be
 // repeated, so whether it arrived does not matter.
-import http from 'node:http';
-import https from 'node:https';
+import { Connection } from './connection.js';
 import { errorOfProblem, StoreUnavailable } from './errors.js';
-
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 function unavailable(what, cause) {
   return new StoreUnavailable(what, { retry: 'same-key', retryAfterMs: 1000, cause });
@@ -20,22 +17,33 @@ function parsed(status, text) {
   throw unavailable(`the claims API answered ${status} with something that is not JSON`);
 }
 
+function secondsOf(field) {
+  const seconds = Number(field ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1000 : 0;
+}
+
 export class Transport {
-  constructor({ url, token, timeoutMs, connections = 64, tls = {} }) {
+  constructor({ url, token = '', timeoutMs, connections = 64, tls = {} }) {
     this.base = new URL(url);
     if (!/^https?:$/.test(this.base.protocol)) throw new TypeError(`url: "${url}" begins with neither http:// nor https://`);
-    this.secure = this.base.protocol === 'https:';
+    if (!/^[\u0020-\u007e]*$/.test(token)) throw new TypeError('token: it has characters that no token has');
+    const secure = this.base.protocol === 'https:';
+    this.place = { secure, host: this.base.hostname.replace(/^\[|\]$/g, ''), port: Number(this.base.port || (secure ? 443 : 80)), tls };
     this.timeoutMs = timeoutMs;
-    const options = { keepAlive: true, maxSockets: connections, ...tls };
-    this.agent = this.secure ? new https.Agent(options) : new http.Agent(options);
-    this.headers = { 'Content-Type': 'application/json', ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+    this.connectionsMax = connections;
+    this.head = ` HTTP/1.1\r\nHost: ${this.base.host}\r\nContent-Type: application/json\r\n` +
+      `${token ? `Authorization: Bearer ${token}\r\n` : ''}Content-Length: `;
     this.prefix = this.base.pathname.replace(/\/$/, '');
+    this.open = new Set();
+    this.idle = [];
+    this.waiting = []; // for a connection, when there are as many as there may be
   }
 
   // The answer's JSON. An answer to a claim that is no success (409, 422) has an outcome and is returned; any other problem
   // is thrown. `patienceMs` is added to the time-out.
   async post(path, content, patienceMs = 0) {
-    const { status, retryAfterMs, text } = await this.exchange(path, JSON.stringify(content), this.timeoutMs + patienceMs);
+    const { status, fields, body } = await this.exchange(path, JSON.stringify(content), this.timeoutMs + patienceMs);
+    const text = body.toString('utf8');
     if (status >= 500) {
       let problem = null;
       try {
@@ -43,56 +51,60 @@ export class Transport {
       } catch {
         // a proxy in between may say what it likes
       }
-      throw errorOfProblem(status, problem, retryAfterMs);
+      throw errorOfProblem(status, problem, secondsOf(fields.get('retry-after')));
     }
     const answer = parsed(status, text);
     if (status < 300 || typeof answer.outcome === 'string') return answer;
-    throw errorOfProblem(status, answer, retryAfterMs);
+    throw errorOfProblem(status, answer, secondsOf(fields.get('retry-after')));
   }
 
-  exchange(path, content, timeoutMs) {
+  async exchange(path, content, timeoutMs) {
+    const text = `POST ${this.prefix}${path}${this.head}${Buffer.byteLength(content)}\r\n\r\n${content}`;
+    for (let attempt = 1; ; ++attempt) {
+      const connection = this.free() ?? await this.turn();
+      try {
+        return await connection.ask(text, timeoutMs);
+      } catch (error) {
+        // The other side had closed it meanwhile, as it may.
+        if (error.stale && attempt <= this.connectionsMax) continue;
+        throw unavailable(`the claims API at ${this.base.origin} did not answer: ${error.message}`, error);
+      } finally {
+        this.giveBack(connection);
+      }
+    }
+  }
+
+  // One that is idle, or a new one; null if all are in use.
+  free() {
+    const idle = this.idle.pop();
+    if (idle) return idle;
+    if (this.open.size >= this.connectionsMax) return null;
+    const connection = new Connection(this.place, (gone) => this.forget(gone));
+    this.open.add(connection);
+    return connection;
+  }
+
+  turn() {
     return new Promise((resolve, reject) => {
-      const body = Buffer.from(content);
-      const request = (this.secure ? https : http).request({
-        protocol: this.base.protocol,
-        hostname: this.base.hostname.replace(/^\[|\]$/g, ''),
-        port: this.base.port,
-        path: this.prefix + path,
-        method: 'POST',
-        agent: this.agent,
-        headers: { ...this.headers, 'Content-Length': body.length },
-      });
-      const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-      const fail = (error) => {
-        clearTimeout(timer);
-        reject(unavailable(`the claims API at ${this.base.origin} did not answer: ${error.message}`, error));
-      };
-      request.on('error', fail);
-      request.on('response', (response) => {
-        const pieces = [];
-        let size = 0;
-        response.on('data', (piece) => {
-          pieces.push(piece);
-          size += piece.length;
-          if (size > ANSWER_BYTES_MAX) request.destroy(new Error('the answer is too long'));
-        });
-        response.on('error', fail);
-        response.on('aborted', () => fail(new Error('the answer broke off')));
-        response.on('end', () => {
-          clearTimeout(timer);
-          const seconds = Number(response.headers['retry-after']);
-          resolve({
-            status: response.statusCode,
-            retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : 0,
-            text: Buffer.concat(pieces).toString('utf8'),
-          });
-        });
-      });
-      request.end(body);
+      this.waiting.push({ resolve, reject });
     });
   }
 
+  giveBack(connection) {
+    if (connection.isIdle) this.idle.push(connection);
+    if (this.waiting.length === 0) return;
+    const next = this.free();
+    if (next) this.waiting.shift().resolve(next);
+  }
+
+  forget(connection) {
+    this.open.delete(connection);
+    const place = this.idle.indexOf(connection);
+    if (place >= 0) this.idle.splice(place, 1);
+  }
+
   close() {
-    this.agent.destroy();
+    for (const { reject } of this.waiting.splice(0)) reject(unavailable('the client was closed'));
+    for (const connection of this.open) connection.fail(new Error('the client was closed'));
   }
 }
