@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "config/config.h"
+#include "core/ascii.h"
 #include "core/crypto.h"
 #include "core/sha256.h"
 #include <semel/clock.h>
@@ -23,9 +24,11 @@ std::string_view bytes_of(const Digest& digest) {
 }  // namespace
 
 const config::ApiToken* token_of(const config::ApiConfig& api, std::string_view authorization) {
-  constexpr std::string_view scheme = "Bearer ";
-  if (!authorization.starts_with(scheme)) return nullptr;
-  const Digest given = core::sha256(authorization.substr(scheme.size()));
+  constexpr std::string_view scheme = "Bearer";
+  const std::size_t behind = authorization.find_first_not_of(' ', scheme.size());
+  if (behind == std::string_view::npos || behind == scheme.size()) return nullptr;
+  if (!core::equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) return nullptr;
+  const Digest given = core::sha256(authorization.substr(behind));
   const config::ApiToken* found = nullptr;
   for (const config::ApiToken& token : api.tokens) {
     if (core::equal_in_constant_time(bytes_of(given), bytes_of(token.secret_sha256))) found = &token;

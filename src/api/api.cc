@@ -25,6 +25,7 @@
 #include "api/trouble.h"
 #include "api/work.h"
 #include "config/config.h"
+#include "core/ascii.h"
 #include "core/json/view.h"
 #include "http/failure.h"
 #include "http/head.h"
@@ -36,6 +37,7 @@
 #include "telemetry/request_log.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/response.h>
 
 namespace semel::api {
 namespace {
@@ -70,6 +72,24 @@ ItemAnswer of_plain_reply(std::uint16_t status, std::string_view detail) {
 
 config::LogLevel level_of(std::uint16_t status) {
   return status >= 500 ? config::LogLevel::error : status >= 400 ? config::LogLevel::warning : config::LogLevel::info;
+}
+
+// Empty also if there are several: programs disagree on which one counts.
+std::string_view authorization_in(const http::Head& head) {
+  std::string_view found;
+  std::size_t count = 0;
+  for (const FieldView& field : head.fields()) {
+    if (!core::equal_ignoring_case(field.name, "Authorization")) continue;
+    found = field.value;
+    ++count;
+  }
+  return count == 1 ? found : std::string_view();
+}
+
+ResultRules rules_of(const config::Config& config) {
+  return {.store_body_max = config.limits.store_body_max,
+          .head_bytes_max = config.limits.header_bytes,
+          .replayed_header = config.reply.replayed_header};
 }
 
 std::uint64_t whole_seconds(Millis time) {
@@ -136,8 +156,7 @@ Task<void> Api::answer(http::Transaction* client) {
 
 Task<void> Api::perform(Exchange* exchange) {
   const ApiCall call = exchange->path->call;
-  const std::string_view authorization = exchange->client->head().find("Authorization").value_or(std::string_view());
-  exchange->token = token_of(exchange->config->api, authorization);
+  exchange->token = token_of(exchange->config->api, authorization_in(exchange->client->head()));
   if (exchange->token == nullptr) {
     parts_.metrics.api.strangers.fetch_add(1, std::memory_order_relaxed);
     co_return exchange->refuse(no_token());
@@ -159,8 +178,7 @@ Task<void> Api::perform(Exchange* exchange) {
   if (is_batch(document)) co_return co_await perform_batch(exchange, document);
   const auto late = parts_.rates.take(*exchange->token, 1, parts_.ledgers.clock.now());
   if (late) co_return exchange->refuse(too_many(*late));
-  const ResultRules rules{.store_body_max = exchange->config->limits.store_body_max,
-                          .replayed_header = exchange->config->reply.replayed_header};
+  const ResultRules rules = rules_of(*exchange->config);
   const auto members = read_members(call, document, {});
   auto item = members ? read_item(call, *members, *exchange->token, rules)
                       : std::expected<Item, Trouble>(std::unexpected(members.error()));
@@ -178,8 +196,7 @@ Task<void> Api::perform(Exchange* exchange) {
 
 Task<void> Api::perform_batch(Exchange* exchange, JsonView document) {
   const ApiCall call = exchange->path->call;
-  const ResultRules rules{.store_body_max = exchange->config->limits.store_body_max,
-                          .replayed_header = exchange->config->reply.replayed_header};
+  const ResultRules rules = rules_of(*exchange->config);
   const auto items = read_batch(call, document);
   if (!items) co_return exchange->refuse(items.error());
   exchange->items = items->items.size();

@@ -32,6 +32,7 @@ namespace {
 using core::json::JsonView;
 
 constexpr std::string_view type_field = "Content-Type";
+constexpr std::size_t line_bytes = 4;  // around a field in a message: a colon, a space, the end of the line
 
 // What has been read of a result so far.
 struct Draft {
@@ -161,6 +162,12 @@ std::expected<SharedResponse, Trouble> read_result(JsonView value, const std::st
   if (type.empty() && is_text) type = "application/json";
   if (!type.empty()) views.push_back({.name = type_field, .value = type});
   for (const Field& field : draft.fields) views.push_back({.name = field.name, .value = field.value});
+  std::size_t head_bytes = 0;
+  for (const FieldView& field : views) head_bytes += field.name.size() + field.value.size() + line_bytes;
+  if (head_bytes > rules.head_bytes_max) {
+    return std::unexpected(too_large(
+        pointer + "/headers", "The fields are over limits.header_bytes. The claim stands: complete it with fewer."));
+  }
   const policy::KeepTerms terms{
       .store_body_max = rules.store_body_max, .replay_fields = {}, .replayed_header = rules.replayed_header};
   const std::uint16_t status = draft.status.value_or(has_body ? 200 : 204);

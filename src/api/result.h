@@ -14,7 +14,8 @@ namespace semel::api {
 
 struct ResultRules {
   std::uint64_t store_body_max = 0;
-  std::string replayed_header;  // ours, so not to be kept
+  std::uint64_t head_bytes_max = 0;  // of all fields together
+  std::string replayed_header;       // ours, so not to be kept
 };
 
 // `value` is the member `result`, which stands at `pointer`. Fields that end at a hop or speak to one caller only are

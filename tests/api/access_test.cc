@@ -17,9 +17,10 @@ TEST(ApiAccess, KnowsATokenByItsSecret) {
   config.tokens[1].secret_sha256 = core::sha256("another-secret-16");
   EXPECT_EQ(api::token_of(config, "Bearer secret-of-worker"), &config.tokens[0]);
   EXPECT_EQ(api::token_of(config, "Bearer another-secret-16"), &config.tokens[1]);
+  EXPECT_EQ(api::token_of(config, "bEARER  another-secret-16"), &config.tokens[1]) << "RFC 9110, 11.1";
   for (const char* const wrong :
-       {"", "Bearer", "Bearer ", "bearer secret-of-worker", "secret-of-worker", "Basic secret-of-worker",
-        "Bearer secret-of-worke", "Bearer secret-of-workerr", "Bearer  secret-of-worker"}) {
+       {"", "Bearer", "Bearer ", "Bearersecret-of-worker", "secret-of-worker", "Basic secret-of-worker",
+        "Bearer secret-of-worke", "Bearer secret-of-workerr", "Bearer\tsecret-of-worker"}) {
     EXPECT_EQ(api::token_of(config, wrong), nullptr) << wrong;
   }
 }

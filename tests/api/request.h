@@ -13,7 +13,8 @@
 
 namespace semel::test {
 
-inline const api::ResultRules rules{.store_body_max = 64, .replayed_header = "Idempotent-Replayed"};
+inline const api::ResultRules rules{
+    .store_body_max = 64, .head_bytes_max = 128, .replayed_header = "Idempotent-Replayed"};
 
 inline config::ApiToken token_for(std::string space) {
   config::ApiToken token;

@@ -77,6 +77,8 @@ TEST(ApiResult, NamesMistakes) {
   EXPECT_EQ(wrong(R"({"body":1,"body_base64":""})"), "400 /result/body_base64");
   EXPECT_EQ(wrong(R"({"body":")" + std::string(63, 'x') + "\"}"), "413 /result/body");
   EXPECT_EQ(wrong(R"({"body":")" + std::string(62, 'x') + "\"}"), "fine");
+  EXPECT_EQ(wrong(R"({"headers":{"A":")" + std::string(123, 'x') + "\"}}"), "fine");
+  EXPECT_EQ(wrong(R"({"headers":{"A":")" + std::string(124, 'x') + "\"}}"), "413 /result/headers");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Calls and batches against a store that is turned by hand.
 #include "api/work.h"
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -94,6 +96,28 @@ TEST_F(ApiWork, EventsOfAnObjectGoInTheirOrder) {
                                            {"key":"e1","order":{"object":"o","stamp":9}},
                                            {"key":"f1","order":{"object":"p","stamp":1}})")),
             "busy granted granted");
+}
+
+// Who waits makes no call of the store until the other attempt has ended: time alone wakes nobody.
+TEST_F(ApiWork, WhoWaitsDoesNotPoll) {
+  ASSERT_EQ(batch(ApiCall::claim, claims(R"({"key":"a"})")), "granted");
+  const std::string& granted = shift->jobs[0].answer.body;
+  const std::string fence = granted.substr(granted.find("1."), 18);
+  batch(ApiCall::claim, R"({"items":[{"namespace":"orders","key":"a","owner":"another-owner-16","wait_ms":20000}]})");
+  const std::shared_ptr<api::Shift> waits = shift;
+  const std::uint64_t asked = faulty.count(FaultKind::none);
+  for (int second = 0; second < 15; ++second) {
+    clock.advance(Millis{1'000});
+    context.restart();
+    context.poll();
+  }
+  EXPECT_EQ(faulty.count(FaultKind::none), asked);
+  EXPECT_EQ(waits->left, 1U);
+  const std::string end = R"({"items":[{"namespace":"orders","key":"a","fence":")" + fence + R"("}]})";
+  EXPECT_EQ(batch(ApiCall::release, end), "released");
+  EXPECT_EQ(faulty.count(FaultKind::none), asked + 2) << "the release, and one claim of the waiter";
+  ASSERT_EQ(waits->left, 0U);
+  EXPECT_EQ(name(waits->jobs[0].answer.outcome), "granted");
 }
 
 // What has been completed before is told as done, and nothing is claimed for it.

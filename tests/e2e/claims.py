@@ -5,6 +5,7 @@ import base64
 import hashlib
 import http.client
 import json
+import shutil
 import ssl
 import struct
 import tempfile
@@ -155,6 +156,7 @@ class Life:
 
 class Embedded(Life, harness.Case):
     store_more = ""
+    syncs_max = 60
 
     def setUp(self):
         super().setUp()
@@ -175,8 +177,29 @@ class Embedded(Life, harness.Case):
         self.assertEqual(self.caller.complete("d2", running.fence).outcome, "completed")
 
 
+    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+    def test_five_hundred_claims_are_a_few_syncs(self):
+        """Counted at the system: a batch is synced together, not item by item."""
+        semel = claims_api.gateway(self, store_more=self.store_more)
+        trace = semel.folder / "trace"
+        semel.prefix = ["strace", "-f", "-D", "-qq", "-o", str(trace), "-e", "trace=fsync,fdatasync"]
+        semel.start()
+        semel.caller.claim("first")
+        before = trace.read_text(encoding="utf-8").count("sync(")
+        keys = [f"s{i}" for i in range(500)]
+        granted = semel.caller.call("", {"defaults": {"namespace": "orders", "owner": fresh_owner()}, "items": [{"key": key} for key in keys]})
+        self.assertEqual({item["outcome"] for item in granted.items}, {"granted"})
+        ends = [{"key": key, "fence": item["fence"]} for key, item in zip(keys, granted.items)]
+        done = semel.caller.call("/complete", {"defaults": {"namespace": "orders"}, "items": ends})
+        self.assertEqual({item["outcome"] for item in done.items}, {"completed"})
+        syncs = trace.read_text(encoding="utf-8").count("sync(") - before
+        print(f"{syncs} syncs for 500 claims and 500 completions")
+        self.assertTrue(2 <= syncs <= self.syncs_max, f"{syncs} syncs for 500 claims and 500 completions")
+
+
 class Encrypted(Embedded):
     store_more = f'encryption_keys = ["{harness.KEY_ONE}"]'
+    syncs_max = 250  # sealing takes a while, so each sync finds fewer items waiting
 
 
 class OnPostgres(Life, harness.Case):
@@ -203,6 +226,20 @@ class OnPostgres(Life, harness.Case):
         self.assertEqual(other.complete("n1", claim.fence, "there").outcome, "completed")
         waiter.join(20)
         self.assertEqual(heard[0].result["body"], "there")
+
+    def test_five_hundred_claims_are_a_few_statements(self):
+        """Counted at the server, which is told to log each statement."""
+        self.server.run("ALTER SYSTEM SET log_statement = 'all'")
+        self.server.run("SELECT pg_reload_conf()")
+        self.addCleanup(self.server.run, "SELECT pg_reload_conf()")
+        self.addCleanup(self.server.run, "ALTER SYSTEM RESET log_statement")
+        time.sleep(0.5)
+        begun = len(self.server.stderr())
+        items = [{"key": f"p{i}"} for i in range(500)]
+        granted = self.caller.call("", {"defaults": {"namespace": "orders", "owner": fresh_owner()}, "items": items})
+        self.assertEqual({item["outcome"] for item in granted.items}, {"granted"})
+        claims = sum("claim" in line for line in self.server.stderr()[begun:].splitlines() if "LOG:" in line)
+        self.assertTrue(1 <= claims <= 20, f"{claims} statements for 500 claims")
 
     def test_without_the_store_nothing_is_granted(self):
         """503, fails closed; the same call succeeds when the store is back."""
@@ -274,7 +311,8 @@ class BadInput(harness.Case):
                 ({"result": {"headers": {"A b": "x"}}}, 400, "/result/headers/A b"),
                 ({"result": {"headers": {"Content-Type": "x"}}}, 400, "/result/headers/Content-Type"),
                 ({"result": {"body": 1, "body_base64": "YQ=="}}, 400, "/result/body_base64"),
-                ({"result": {"body_base64": "a b"}}, 400, "/result/body_base64")):
+                ({"result": {"body_base64": "a b"}}, 400, "/result/body_base64"),
+                ({"result": {"headers": {"X": ["v" * 1000] * 70}}}, 413, "/result/headers")):
             with self.subTest(change=change):
                 self.refused({**end, **change}, status, pointer, "/complete")
         self.assertEqual(self.caller.get("r").outcome, "running", "the claim stands")
@@ -298,6 +336,9 @@ class Tokens(harness.Case):
             self.assertEqual(batch.items[0]["problem"]["status"], 403)
             for secret in ("-", claims_api.SECRET + "x", claims_api.SECRET[:-1]):
                 self.assertEqual(semel.caller.call(path, request, secret=secret).status, 401)
+        for lines, status in ((["bearer {}"], 409), (["Bearer {}", "Bearer x"], 401), (["Bearer x", "Bearer {}"], 401)):
+            fields = [("aUTHORIZATION", line.format(claims_api.SECRET)) for line in lines]
+            self.assertEqual(wire.ask(semel.api, "POST", "/v1/claims/get", fields, json.dumps(name).encode()).status, status, lines)
         self.assertEqual(semel.caller.complete("k", fence).outcome, "completed")
         counted = semel.metrics()[0]
         self.assertIn('semel_api_items_total{token="other",call="get",outcome="refused"}', counted)
