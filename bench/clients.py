@@ -3,7 +3,8 @@
 clients.py --binary SEMEL [--rounds 3] [--seconds 2] [--work FOLDER]
 
 Same upstream, same load, in turn; the rounds and their checks are those of contenders.py. Prints rates, CPU per request (with
-that of the database, or of Semel) and the ratios of each round.
+that of the database, or of Semel), and the ratios of each round by rate and by CPU. The app without any middleware is measured
+too: nothing that is put into it can be faster.
 """
 import argparse
 import contextlib
@@ -22,6 +23,7 @@ from rivals import ORIGIN, Contender, Rivals
 CLIENT = pathlib.Path(__file__).resolve().parent.parent / "clients" / "node"
 TOKEN = "a-token-for-the-benchmark"
 ARTICLES, OURS, OURS_ON_POSTGRES = "Express + pg", "Express + semel, embedded", "Express + semel, PostgreSQL"
+ALONE = "Express alone"
 CONFIG = """
 [admin]
 listen = ""
@@ -55,6 +57,9 @@ class Apps(Rivals):
         port = postgres.free_port()
         server = self.keep(["node", folder / "express.mjs", port, self.origin, self.database.sockets], port, "express")
         self.add(Contender(ARTICLES, port, [server], database=True))
+        port = postgres.free_port()
+        server = self.keep(["node", folder / "semel.mjs", port, self.origin], port, "alone")
+        self.add(Contender(ALONE, port, [server], stores=False))
         self.start_ours(folder, OURS, f"embedded:{self.work}/semel-data")
         self.start_ours(folder, OURS_ON_POSTGRES, self.database.url)
 
@@ -72,9 +77,13 @@ def tell(workload, results):
     for name, rounds in results.items():
         rate, cpu, p50, p99 = (statistics.median(one[what] for one in rounds) for what in ("rate", "cpu_us", "p50", "p99"))
         print(f"{workload.name:12} {name:28} {rate:8.0f}/s  {cpu:6.0f} us CPU  p50 {p50 * 1e3:6.1f} ms  p99 {p99 * 1e3:6.1f} ms")
-    for name in (OURS, OURS_ON_POSTGRES):
-        ratios = sorted(a["rate"] / b["rate"] for a, b in zip(results[name], results[ARTICLES]))
-        print(f"{workload.name:12} {name} / {ARTICLES}: {statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+    for name in (OURS, OURS_ON_POSTGRES, ALONE):
+        told = []
+        for what, better in (("rate", results[name]), ("cpu_us", results[ARTICLES])):
+            other = results[ARTICLES] if better is results[name] else results[name]
+            ratios = sorted(a[what] / b[what] for a, b in zip(better, other))
+            told.append(f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+        print(f"{workload.name:12} {name} against {ARTICLES}: {told[0]} times the requests, 1/{told[1]} of the CPU")
 
 
 def main():
@@ -93,7 +102,7 @@ def main():
         apps.start(stack)
         bench = contenders.Rounds(apps, work / "load.lua", say)
         for workload in WORKLOADS:
-            who = (ARTICLES, OURS, OURS_ON_POSTGRES)
+            who = (ARTICLES, OURS, OURS_ON_POSTGRES, ALONE)
             tell(workload, bench.compare(contenders.dataclasses.replace(workload, who=who), options.rounds, options.seconds))
     shutil.rmtree(work, ignore_errors=True)
 
