@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Workers of a queue that die: 200 of them are killed under load, with `retry`, and others sleep through their lease and wake
-as zombies. No result is overwritten, attempts grow by one, and every zombie is fenced. --binary SEMEL [--kills N] [--seed N]"""
+as zombies. No result is overwritten, attempts grow by one, every zombie is fenced, and every answer is as the API is described.
+--binary SEMEL --build FOLDER [--kills N] [--seed N]"""
 import collections
 import json
 import os
@@ -24,15 +25,27 @@ KILLS = 200
 SEED = random.randrange(1 << 32)
 
 
+class Answers:
+    """Written down at once: the process that heard them is killed."""
+
+    def __init__(self, path):
+        self.out = open(path, "ab", buffering=0)
+
+    def append(self, line):
+        self.out.write(line.encode() + b"\n")
+
+
 class Worker:
     """A process that takes keys from a list, as a consumer of a queue does, and writes down what it heard."""
 
     def __init__(self, book, addresses, number):
         self.path = book / f"{number}.jsonl"
+        self.answers = book / f"{number}.answers"
         self.pid = os.fork()
         if self.pid == 0:
             status = 1
             try:
+                claims_api.ANSWERS = Answers(self.answers)
                 work(self.path, addresses, random.Random(f"{SEED}-{number}"))
                 status = 0
             finally:
@@ -91,6 +104,9 @@ def killed(addresses, kills, chance):
         finally:
             for worker in alive:
                 worker.kill()
+        for worker in every:
+            heard = worker.answers.read_text(encoding="utf-8").splitlines() if worker.answers.exists() else []
+            claims_api.ANSWERS += [line for line in heard if line.endswith("}")]  # of the last it may have written a part
         return [worker.lines() for worker in every]
 
 
@@ -131,6 +147,10 @@ class Workers(harness.Case):
         self.assertGreater(len(completed), kills)
         self.assertGreater(taken_over, kills // 10)
         self.assertGreater(len(zombies), kills // 20)
+        wrong, count = claims_api.validate()
+        self.assertEqual(wrong, "")
+        self.assertGreater(count, len(completed))
+        claims_api.ANSWERS.clear()
 
     def test_on_the_embedded_store(self):
         semel = claims_api.gateway(self).start()
@@ -151,4 +171,4 @@ if __name__ == "__main__":
             place = sys.argv.index(name)
             convert(sys.argv[place + 1])
             del sys.argv[place:place + 2]
-    harness.run()
+    harness.run(build=claims_api.prepare)
