@@ -37,7 +37,7 @@
 #include "telemetry/request_log.h"
 #include <semel/async.h>
 #include <semel/clock.h>
-#include <semel/response.h>
+#include <semel/http_request.h>
 
 namespace semel::api {
 namespace {
