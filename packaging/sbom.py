@@ -3,7 +3,8 @@
 
 Required are the Debian packages of the shared libraries that the binary loads, and those whose headers are compiled into it
 (the section "libraries" of packages.txt). The other packages of that file build and test it, and are marked as excluded.
-Versions are those installed here, by dpkg.
+Versions are those installed here, by dpkg. Required are also the files of others that the dashboard is made with, as
+web/vendor/vendor.json beside PACKAGES_TXT names them.
 """
 import hashlib
 import json
@@ -62,6 +63,14 @@ def component(row, scope):
     return made
 
 
+def vendored(root):
+    """The packages whose files are compiled in with the dashboard."""
+    for package in json.loads((root / "web" / "vendor" / "vendor.json").read_text(encoding="utf-8")):
+        purl = f"pkg:npm/{package['package']}@{package['version']}"
+        yield {"type": "library", "name": package["package"], "version": package["version"], "scope": "required",
+               "licenses": [{"license": {"id": package["licence"]}}], "purl": purl, "bom-ref": purl}
+
+
 def described(names):
     """What dpkg knows of those that are installed."""
     rows = subprocess.run(["dpkg-query", "-W", "-f", FIELDS, *names], capture_output=True, text=True, check=False).stdout
@@ -73,6 +82,7 @@ def main(packages, binary, version):
     needed = [*loaded(binary), *sections["libraries"]]
     others = [name for section, names in sections.items() if section != "libraries" for name in names]
     required = {part["bom-ref"]: part for part in (component(row, "required") for row in described(needed))}
+    required |= {part["bom-ref"]: part for part in vendored(pathlib.Path(packages).resolve().parent)}
     excluded = {part["bom-ref"]: part for part in (component(row, "excluded") for row in described(others))}
     digest = hashlib.sha256(pathlib.Path(binary).read_bytes()).hexdigest()
     time = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), timezone.utc)

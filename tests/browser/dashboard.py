@@ -148,6 +148,33 @@ class Dashboard(harness.Case):
         found = desk.ByApi(self, semel).find(key, "alice")
         self.tell("hostile", id=found["id"], texts=HOSTILE, webhook="#/webhooks")
 
+    def needs(self, semel, operation):
+        """Skips where the gateway, or its store, has no such operation: the page is then not there, either."""
+        document = desk.ByApi(self, semel).good("GET", "/v1/openapi.json")
+        method, path = operation.split(" ")
+        if method.lower() not in document["paths"].get(path, {}):
+            self.skipTest(f"this build has no {operation}")
+
+    def timeline(self, name, semel):
+        self.needs(semel, "GET /v1/keys/{id}/timeline")
+        agent = "shop/1 <img src=x onerror=alert(1)>"
+        self.lose(semel, "order-1")
+        for body in (b"12", b"12", b"12", b"13"):
+            semel.ask("POST", "/v1/payments", [*keyed("order-1"), ("User-Agent", agent)], body)
+        self.tell("timeline", name=name, id=self.id_of(semel, "order-1"), agent=agent)
+
+    def test_the_timeline(self):
+        self.timeline("embedded", self.start())
+
+    def test_the_timeline_on_postgresql(self):
+        self.timeline("postgres", self.start(store=self.postgres))
+
+    def test_the_tail(self):
+        semel = self.start()
+        self.needs(semel, "GET /v1/tail")
+        self.answer_all(status=201)
+        self.tell("tail", pay="http://%s:%d/v1/payments" % semel.address, agent="shop/1 <img src=x onerror=alert(1)>")
+
     def test_a_long_list(self):
         semel = self.start()
         for number in range(130):

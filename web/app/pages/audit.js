@@ -6,8 +6,9 @@ import { useLoad } from "../load.js";
 import { href } from "../route.js";
 import { Chip, Empty, Head, Id, ProblemBox, Table, Wait, When } from "../parts.js";
 
-const PIECE = 1000,
-  SHOWN = 200;
+const PIECE = 1000; // entries of one call
+const PIECES_MAX = 20;
+const SHOWN = 200;
 
 const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
@@ -23,15 +24,16 @@ export async function firstBroken(entries, subtle = globalThis.crypto?.subtle) {
   return 0;
 }
 
-// All entries, piece by piece.
-async function wholeLog(signal) {
-  const entries = [];
-  for (;;) {
+// All entries behind the last of `before`, piece by piece, but not more pieces than somebody waits for.
+async function readOn(before, signal) {
+  const entries = [...before];
+  for (let piece = 0; piece < PIECES_MAX; piece += 1) {
     const after = entries.length ? entries[entries.length - 1].number : 0;
     const { items, complete } = await get(withQuery("/v1/audit", { after, limit: PIECE }), signal);
     entries.push(...items);
-    if (complete || !items.length) return entries;
+    if (complete || !items.length) return { entries, complete: true };
   }
+  return { entries, complete: false };
 }
 
 function parsed(entry) {
@@ -91,12 +93,14 @@ function Subject({ of }) {
 }
 
 export function Audit() {
-  const log = useLoad(wholeLog);
+  const [before, setBefore] = useState([]);
+  const log = useLoad((signal) => readOn(before, signal), [before]);
   const [shown, setShown] = useState(SHOWN);
   if (!log.data)
     return html`<${Head} title="Audit log" />${log.problem ? html`<${ProblemBox} problem=${log.problem}
       retry=${log.reload} />` : html`<${Wait} />`}`;
-  const acts = actsOf(log.data);
+  const { entries, complete } = log.data;
+  const acts = actsOf(entries);
   const columns = [
     { title: "#", number: true, cell: (act) => act.number },
     { title: "When", cell: (act) => html`<${When} at=${act.at} />` },
@@ -113,7 +117,9 @@ export function Audit() {
     { title: "Outcome", cell: outcomeOf },
   ];
   return html`<${Head} title="Audit log" lead="Every act was written here before it was done. Newest first."><${Chain}
-    entries=${log.data} /><//>
+    entries=${entries} /><//>
+    ${!complete && html`<div class="box amber"><strong>Read to entry ${entries[entries.length - 1].number}</strong>
+      <p>There are newer ones.</p><button type="button" disabled=${log.busy} onClick=${() => setBefore(entries)}>Go on</button></div>`}
     ${
       acts.length === 0
         ? html`<${Empty} title="Nobody has done anything yet">Settling, reopening and looking at stored answers is written here.<//>`
