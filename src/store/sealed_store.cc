@@ -27,8 +27,10 @@
 #include "store/capable_store.h"
 #include "store/desk.h"
 #include "store/glance.h"
+#include "store/history.h"
 #include "store/identity.h"
 #include "store/lookup.h"
+#include "store/sealed_history.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -274,6 +276,9 @@ class SealedStore : public Store {
     if (inner.glance != nullptr) glance_.emplace(safe_, *inner.glance);
     if (inner.lookup != nullptr) lookup_.emplace(safe_, *inner.lookup);
     if (inner.desk != nullptr) desk_.emplace(safe_, *inner.desk);
+    if (inner.history != nullptr) {
+      history_.emplace(std::shared_ptr<const core::Seals>(safe_, &safe_->seals), *inner.history);
+    }
   }
 
   // What the store inside can do, and so this one.
@@ -282,6 +287,7 @@ class SealedStore : public Store {
   Glance* glance() { return glance_ ? &*glance_ : nullptr; }
   Lookup* lookup() { return lookup_ ? &*lookup_ : nullptr; }
   Desk* desk() { return desk_ ? &*desk_ : nullptr; }
+  History* history() { return history_ ? &*history_ : nullptr; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     const std::shared_ptr<Safe> safe = safe_;
@@ -335,6 +341,7 @@ class SealedStore : public Store {
   std::optional<SealedGlance> glance_;
   std::optional<SealedLookup> lookup_;
   std::optional<SealedDesk> desk_;
+  std::optional<SealedHistory> history_;
 };
 
 }  // namespace
@@ -350,6 +357,7 @@ CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKe
   outer.glance = sealed->glance();
   outer.lookup = sealed->lookup();
   outer.desk = sealed->desk();
+  outer.history = sealed->history();
   outer.store = std::move(sealed);
   return outer;
 }

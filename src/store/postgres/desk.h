@@ -4,17 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/settlement.h"
-#include "store/aside.h"
 #include "store/audit_log.h"
-#include "store/call.h"
 #include "store/desk.h"
 #include "store/postgres/driver.h"
+#include "store/postgres/late_driver.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -25,7 +23,7 @@ namespace semel::store::postgres {
 
 class PostgresDesk : public Desk, public AuditLog {
  public:
-  PostgresDesk(const Clock& clock, DriverOptions options) : clock_(clock), options_(std::move(options)) {}
+  PostgresDesk(const Clock& clock, DriverOptions options) : driver_(clock, std::move(options)) {}
 
   Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) override;
   Async<KeyList> list(KeyFilter filter, std::string cursor) override;
@@ -34,12 +32,7 @@ class PostgresDesk : public Desk, public AuditLog {
   Async<std::vector<AuditEntry>> read(std::uint64_t after, std::size_t limit) override;
 
  private:
-  Async<void> submit(StoreCall* call);
-
-  const Clock& clock_;
-  const DriverOptions options_;
-  std::unique_ptr<Driver> driver_;  // null until it is first used; made on the thread of aside_
-  Aside aside_;
+  LateDriver driver_;
 };
 
 }  // namespace semel::store::postgres
