@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,16 +66,17 @@ Task<void> Admin::answer(http::Transaction* client) {
   request.fields = client->head().fields();
   request.ip = client->peer();
   policy::set_target(request, client->head().target());
-  const Response response = co_await response_to(client, request);
+  const std::optional<Response> response = co_await response_to(client, request);
+  if (!response) co_return;
   const auto fields = [&](http::HeadWriter& out) {
-    for (const Field& field : response.fields) out.field(field.name, field.value);
+    for (const Field& field : response->fields) out.field(field.name, field.value);
     out.field("Cache-Control", "no-store");
   };
-  const http::Try<void> sent = co_await client->reply(response.status, fields, response.body);
+  const http::Try<void> sent = co_await client->reply(response->status, fields, response->body);
   if (!sent) client->close_after();
 }
 
-Task<Response> Admin::response_to(http::Transaction* client, policy::RequestView request) {
+Task<std::optional<Response>> Admin::response_to(http::Transaction* client, policy::RequestView request) {
   const std::shared_ptr<const config::Config> config = sources_.config();
   if (!is_meant(request, exposure_, *config)) {
     co_return error_answer(421, "not a name of this listener; add it to server.hosts");
@@ -95,6 +97,7 @@ Task<Response> Admin::response_to(http::Transaction* client, policy::RequestView
     body = *std::move(read);
   }
   request.body = body;
+  if (found.page->stream != nullptr) co_return co_await found.page->stream(&sources_, request, *caller, client);
   co_return co_await found.page->handler(&sources_, request, *caller);
 }
 

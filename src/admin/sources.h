@@ -10,6 +10,8 @@
 #include "config/config.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
+#include "store/history.h"
+#include "telemetry/tail.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -30,6 +32,9 @@ struct Sources {
   store::Desk* desk = nullptr;                                    // null if the store has none
   store::AuditLog* audit = nullptr;                               // the same; without it nothing is settled
   std::function<Time()> now = {};                                 // for the audit log
+  store::History* history = nullptr;                              // null if the store has none
+  telemetry::Tail* tail = nullptr;                                // null if nothing can be watched
+  Clock* clock = nullptr;                                         // for pauses of what is watched
 };
 
 }  // namespace semel::admin

@@ -33,6 +33,7 @@
 #include "store/audit_log.h"
 #include "store/capable_store.h"
 #include "store/desk.h"
+#include "store/history.h"
 #include "store/lookup.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
@@ -111,6 +112,7 @@ struct Operated {
   Reopening* reopening;
   store::Desk* desk;
   store::AuditLog* audit;
+  store::History* history;
 };
 Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& operated, Clock& clock,
                                  const config::AdminConfig& config) {
@@ -125,7 +127,10 @@ Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& oper
                          .forgotten_within = gateway::ReplayCache::trusted_for,
                          .desk = operated.desk,
                          .audit = operated.audit,
-                         .now = [&clock] { return clock.wall(); }};
+                         .now = [&clock] { return clock.wall(); },
+                         .history = operated.history,
+                         .tail = &gateway.tail(),
+                         .clock = &clock};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));
@@ -169,8 +174,11 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   }
   for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   telemetry::LogSink log(STDOUT_FILENO);
-  const Operated operated{
-      .store = *store->store, .reopening = store->reopening, .desk = store->desk, .audit = store->audit};
+  const Operated operated{.store = *store->store,
+                          .reopening = store->reopening,
+                          .desk = store->desk,
+                          .audit = store->audit,
+                          .history = store->history};
   store::Lookup* const lookup = store->lookup;
   api::Rates rates;  // outlives the gateway, which owns what uses it
   auto gateway = gateway::Gateway::open(config, *std::move(store), *clock, log, random_seed(), store_metrics);

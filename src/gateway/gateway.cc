@@ -16,6 +16,7 @@
 
 #include "config/config.h"
 #include "core/check.h"
+#include "gateway/scribe.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
@@ -23,6 +24,7 @@
 #include "http/ticker.h"
 #include "reading/address.h"
 #include "store/capable_store.h"
+#include "store/history.h"
 #include "telemetry/log_sink.h"
 #include "telemetry/metrics.h"
 #include <semel/async.h>
@@ -59,7 +61,7 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
   const Shared shared{.clock = clock,
                       .once = gateway->once_,
                       .metrics = gateway->metrics_,
-                      .sightings = gateway->sightings_,
+                      .witness = gateway->witness_,
                       .log = log,
                       .gate = gateway->gate_,
                       .quotas = gateway->quotas_,
@@ -72,6 +74,10 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
     gateway->workers_.push_back(std::make_unique<Worker>(shared, config, *tls));
   }
   core::check(!gateway->workers_.empty(), "a gateway has a thread");
+  if (store::History* const history = gateway->store_.history; history != nullptr) {
+    gateway->scribe_ = std::make_unique<Scribe>(*history, gateway->store_.desk, clock, node_name());
+    for (const auto& worker : gateway->workers_) gateway->scribe_->follow(worker->keep_sightings());
+  }
   if (config->routes.empty() && config->webhooks.empty()) return gateway;  // nothing would be there for clients
   const auto listen = [&](Worker& worker, const reading::Endpoint& at, http::Sharing sharing) {
     return worker.listen(at, sharing, *tls);
@@ -122,6 +128,7 @@ void Gateway::start() {
   for (const auto& beside : beside_) beside->listener->start(*beside->handler, {});
   boost::asio::co_spawn(workers_.front()->executor(), sweep(), boost::asio::detached);
   for (const auto& worker : workers_) worker->start();
+  if (scribe_ != nullptr) scribe_->start();
 }
 
 Gateway::~Gateway() {
@@ -160,6 +167,7 @@ void Gateway::stop() {
 
 void Gateway::wait() {
   for (const auto& worker : workers_) worker->join();
+  if (scribe_ != nullptr) scribe_->end();
 }
 
 bool Gateway::ended() const {

@@ -11,6 +11,7 @@
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
+#include "gateway/scribe.h"
 #include "gateway/services.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
@@ -18,7 +19,7 @@
 #include "store/capable_store.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
-#include "telemetry/sightings.h"
+#include "telemetry/tail.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -42,6 +43,7 @@ class Gateway {
   // 0 if there is no route and no webhook: then only neighbours listen.
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] telemetry::Metrics& metrics() { return metrics_; }
+  [[nodiscard]] telemetry::Tail& tail() { return witness_.tail; }
   [[nodiscard]] bool draining() const { return gate_.draining; }
   // The plan of the first worker. Once started, to be asked on its thread only.
   [[nodiscard]] std::shared_ptr<const Plan> plan() const { return workers_.front()->plan(); }
@@ -87,7 +89,7 @@ class Gateway {
   Task<void> sweep();
 
   telemetry::Metrics metrics_;
-  telemetry::Sightings sightings_;
+  Witness witness_;
   http::Gate gate_;
   Quotas quotas_;
   RateLimiters limiters_;
@@ -95,6 +97,7 @@ class Gateway {
   Once once_;                                     // outlives the calls that the workers drop when they end
   std::vector<std::unique_ptr<Beside>> beside_;   // outlive the connections that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
+  std::unique_ptr<Scribe> scribe_;                // null if the store keeps no history; outlives it for the same reason
   store::CapableStore store_;
   std::uint16_t port_ = 0;
 };

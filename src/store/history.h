@@ -35,6 +35,8 @@ enum class HistoryKind : std::uint8_t {
   tally_hour = 3,
   tally_day = 4,
   finding = 5,
+  plain_run = 6,  // the sighting of a key that ran once, successfully
+  gap = 7,        // sightings that were dropped
 };
 
 struct HistoryRow {

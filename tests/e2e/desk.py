@@ -32,7 +32,7 @@ class ByApi:
         head = [("Authorization", f"Bearer {token}")] if token else []
         data = None if body is None else json.dumps(body).encode()
         reply = wire.ask(self.semel.admin, method, target, [*head, *fields], data)
-        return reply, json.loads(reply.body)
+        return reply, json.loads(reply.body or b"null")
 
     def good(self, *arguments, **options):
         reply, body = self.call(*arguments, **options)
@@ -274,6 +274,8 @@ class Desk(harness.Case):
                         reply, _ = desk.call(method.upper(), target, body, token=token)
                         self.assertEqual(reply.status, 401, path)
                         self.assertTrue(reply.get("WWW-Authenticate").startswith("Bearer"))
+                    if operation.get("x-streams"):
+                        method = "head"  # what is streamed has no end
                     for role in order:
                         reply, problem = desk.call(method.upper(), target, body, token=TOKENS[role])
                         allowed = order.index(role) >= order.index(operation["x-role"])
