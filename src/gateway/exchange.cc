@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -113,6 +114,13 @@ Task<Told> already(Told told) {
   co_return told;
 }
 
+// The connection ends here: other servers would not read what follows such a method, so neither is it read here.
+Told told_of_method(std::uint16_t status, std::string_view detail) {
+  Told told = told_plainly(Ending::malformed, status, detail);
+  told.close = true;
+  return told;
+}
+
 Taken take(const Incoming* incoming) {
   const Plan& plan = incoming->plan;
   const auto here = [&plan](Told told) { return Taken{.told = already(std::move(told)), .route = plan.no_route}; };
@@ -135,10 +143,10 @@ Taken take(const Incoming* incoming) {
     return here(told_plainly(Ending::malformed, 400, config::detail_of(*alike)));
   }
   if (std::holds_alternative<config::MisspelledMethod>(matched)) {
-    return here(told_plainly(Ending::malformed, 400, config::misspelled_detail));
+    return here(told_of_method(400, config::misspelled_detail));
   }
   if (std::holds_alternative<config::UnknownMethod>(matched)) {
-    return here(told_plainly(Ending::malformed, 501, config::unknown_method_detail));
+    return here(told_of_method(501, config::unknown_method_detail));
   }
   return here(told_refusal(Problem::of(ProblemType::no_route), no_wait, incoming->config().reply));
 }

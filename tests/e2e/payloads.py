@@ -163,9 +163,9 @@ def starts():
     yield with_start(b"POST /v1/x HTTP/1.0", TAKEN)
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "GET", "M-SEARCH", "PROPFIND"):
         yield with_start(method.encode() + b" /v1/x HTTP/1.1", TAKEN, method=method)
-    yield with_start(b"post /v1/x HTTP/1.1", ANSWERED)  # 400: guarded, but for its letters
+    yield with_start(b"post /v1/x HTTP/1.1", REFUSED)  # 400: guarded, but for its letters
     for method in (b"get", b"FOOT", b"BREW", b"P" * 61):
-        yield with_start(method + b" /v1/x HTTP/1.1", ANSWERED)  # 501
+        yield with_start(method + b" /v1/x HTTP/1.1", REFUSED)  # 501
     for method in ("FOO", "!#$%&'*+-.^`|~", "P" * 60):
         yield with_start(method.encode() + b" /v1/x HTTP/1.1", TAKEN, method=method, known=False)
 
