@@ -273,6 +273,8 @@ class Rules:
         usual, retry, title, detail = PROBLEMS[slug]
         if slug == "outcome-unknown" and self.on_unknown == "retry":
             retry, detail = "same-key", DETAIL_SETTLES_LATER
+        if slug == "outcome-unknown" and status:  # the caller's own attempt was cut off
+            detail = re.sub("^An (earlier )?attempt with this key", "This attempt", detail)
         fields = [("Content-Type", "application/problem+json")]
         if retry == "same-key" and slug in SAYS_WHEN:
             fields.append(("Retry-After", str(max(1, math.ceil(after)))))

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -127,6 +128,7 @@ struct Replayed {
   // Until when the answer holds without asking the store again, by the Clock of the Once. A store on a server has
   // another clock, so `expires_at` cannot be compared with it. The epoch if that is not known.
   Time holds_until{};
+  bool waited = false;  // until the action of another caller had ended
 };
 
 // Nothing ran for this caller, or its action ran and ended unknown. In the second case the problem is outcome_unknown
@@ -134,8 +136,9 @@ struct Replayed {
 // too: its response is withheld, because it could not be repeated.
 struct Refused {
   Problem problem;
-  Millis retry_after{0};  // how long to wait before the next try; zero if there is no point in waiting
-  std::string detail;     // the store's error, for the log and not for the caller; often empty
+  Millis retry_after{0};                // how long to wait before the next try; zero if there is no point in waiting
+  std::string detail;                   // the store's error, for the log and not for the caller; often empty
+  std::optional<Fingerprint> holder{};  // with key_reused: of the request that the key belongs to
 };
 
 // Superseded, only for a call with an `order`: nothing ran, and nothing needs to run, because a newer event of the same

@@ -69,7 +69,8 @@ struct Problem {
   // One line that says what the problem is, the same for every problem of this type.
   [[nodiscard]] std::string_view title() const;
 
-  // Some sentences: what happened, whether the request ran, and what to do. Depends on `type` and `retry`.
+  // Some sentences: what happened, whether the request ran, and what to do. Depends on `type` and `retry`, and for
+  // outcome_unknown on `status`: the caller whose own attempt was cut off is told of this attempt.
   [[nodiscard]] std::string_view detail() const;
 
   // The advice as it is sent to clients: "never", "same-key" or "new-key".

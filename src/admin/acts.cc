@@ -15,6 +15,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include "admin/act_note.h"
 #include "admin/answers.h"
 #include "admin/caller.h"
 #include "admin/desk_request.h"
@@ -212,6 +213,13 @@ Task<Response> act(const Sources* sources, policy::RequestView request, Caller c
   std::string second = outcome_text(logged->number, outcome, sources->now());
   // The act has been decided; an outcome that cannot be written can be seen at the key.
   static_cast<void>(co_await sources->audit->append(std::move(second)));
+  ActNote note{.act = asked.what,
+               .who = caller.name,
+               .role = std::string(name_of(caller.role)),
+               .reason = asked.reason,
+               .audit = logged->number,
+               .fence = asked.fence};
+  if (settled) co_await note_act(sources, record.key.id, std::move(note));
   const std::expected<Held, Response> after = co_await key_of(sources, request);
   if (open)
     co_return error_answer(503, "it is not known whether this was done; look at the key: " + settled.error().detail);

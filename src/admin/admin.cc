@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,13 +68,14 @@ Task<void> Admin::answer(http::Transaction* client) {
   request.fields = client->head().fields();
   request.ip = client->peer();
   policy::set_target(request, client->head().target());
-  const Response response = co_await response_to(client, request);
+  const std::optional<Response> response = co_await response_to(client, request);
+  if (!response) co_return;
   const auto fields = [&](http::HeadWriter& out) {
     const auto unless_set = [&](std::string_view name, std::string_view value) {
-      const bool set = std::ranges::any_of(response.fields, [&](const Field& field) { return field.name == name; });
+      const bool set = std::ranges::any_of(response->fields, [&](const Field& field) { return field.name == name; });
       if (!set) out.field(name, value);
     };
-    for (const Field& field : response.fields) out.field(field.name, field.value);
+    for (const Field& field : response->fields) out.field(field.name, field.value);
     unless_set("Cache-Control", "no-store");
     // A browser that is shown an answer as a page must not run it, nor hand it to a page of another origin.
     unless_set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
@@ -81,11 +83,11 @@ Task<void> Admin::answer(http::Transaction* client) {
     unless_set("Cross-Origin-Resource-Policy", "same-origin");
     unless_set("Referrer-Policy", "no-referrer");
   };
-  const http::Try<void> sent = co_await client->reply(response.status, fields, response.body);
+  const http::Try<void> sent = co_await client->reply(response->status, fields, response->body);
   if (!sent) client->close_after();
 }
 
-Task<Response> Admin::response_to(http::Transaction* client, policy::RequestView request) {
+Task<std::optional<Response>> Admin::response_to(http::Transaction* client, policy::RequestView request) {
   const std::shared_ptr<const config::Config> config = sources_.config();
   if (!is_meant(request, exposure_, *config)) {
     co_return error_answer(421, "not a name of this listener; add it to server.hosts");
@@ -107,6 +109,7 @@ Task<Response> Admin::response_to(http::Transaction* client, policy::RequestView
     body = *std::move(read);
   }
   request.body = body;
+  if (found.page->stream != nullptr) co_return co_await found.page->stream(&sources_, request, *caller, client);
   co_return co_await found.page->handler(&sources_, request, *caller);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "admin/page.h"
@@ -30,7 +31,8 @@ class Admin : public http::RequestHandler {
 
  private:
   Task<void> answer(http::Transaction* client);
-  Task<Response> response_to(http::Transaction* client, policy::RequestView request);
+  // Nothing if the answer has been sent.
+  Task<std::optional<Response>> response_to(http::Transaction* client, policy::RequestView request);
 
   const Sources sources_;
   const Exposure exposure_;

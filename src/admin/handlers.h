@@ -1,8 +1,11 @@
 // The handlers of the rows in table.cc, each described in its own file.
 #pragma once
 
+#include <optional>
+
 #include "admin/caller.h"
 #include "admin/sources.h"
+#include "http/transaction.h"
 #include "policy/request_view.h"
 #include <semel/async.h>
 #include <semel/response.h>
@@ -21,6 +24,9 @@ Task<Response> show_response(const Sources* sources, policy::RequestView request
 Task<Response> resolve_key(const Sources* sources, policy::RequestView request, Caller caller);    // acts.cc
 Task<Response> reopen_key(const Sources* sources, policy::RequestView request, Caller caller);     // acts.cc
 Task<Response> show_audit(const Sources* sources, policy::RequestView request, Caller caller);     // keys.cc
+Task<Response> show_timeline(const Sources* sources, policy::RequestView request, Caller caller);  // timeline.cc
+Task<std::optional<Response>> stream_tail(const Sources* sources, policy::RequestView request, Caller caller,
+                                          http::Transaction* client);                              // tail.cc
 Task<Response> show_now(const Sources* sources, policy::RequestView request, Caller caller);       // now.cc
 Task<Response> show_config(const Sources* sources, policy::RequestView request, Caller caller);    // settings.cc
 Task<Response> show_session(const Sources* sources, policy::RequestView request, Caller caller);   // session.cc

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "admin/caller.h"
 #include "admin/sources.h"
+#include "http/transaction.h"
 #include "policy/request_view.h"
 #include <semel/async.h>
 #include <semel/response.h>
@@ -27,11 +29,17 @@ enum class Access : std::uint8_t {
 // `sources` and what `request` points to outlive the task.
 using PageHandler = Task<Response> (*)(const Sources* sources, policy::RequestView request, Caller caller);
 
+// The same for a page whose answer goes on for as long as somebody reads it. Such a handler sends it itself and returns
+// nothing, or returns what is to be answered instead.
+using StreamHandler = Task<std::optional<Response>> (*)(const Sources* sources, policy::RequestView request,
+                                                        Caller caller, http::Transaction* client);
+
 struct Page {
   std::string_view path;    // with `{id}` for one segment of any text, and with a final `/*` for everything below it
   std::string_view method;  // GET answers HEAD too; of every other method the body is read
   Access access;
   PageHandler handler;
+  StreamHandler stream = nullptr;  // instead of `handler`
 };
 
 // All pages.

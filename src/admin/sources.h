@@ -15,7 +15,9 @@
 #include "gateway/plan.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
+#include "store/history.h"
 #include "telemetry/recent.h"
+#include "telemetry/tail.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -43,6 +45,9 @@ struct Sources {
   SignIns* sign_ins = nullptr;                     // null if there is no dashboard to sign in to
   const telemetry::Recent* recent = nullptr;       // the last hour; null if nothing is sampled
   std::function<telemetry::Moment()> moment = {};  // and this second; set if that is
+  store::History* history = nullptr;               // null if the store has none
+  telemetry::Tail* tail = nullptr;                 // null if nothing can be watched
+  Clock* clock = nullptr;                          // for pauses of what is watched
 };
 
 }  // namespace semel::admin

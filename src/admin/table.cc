@@ -20,6 +20,7 @@ constexpr std::array all{
     Page{.path = "/v1/keys/find", .method = "POST", .access = Access::reader, .handler = &find_key},
     Page{.path = "/v1/keys/{id}", .method = "GET", .access = Access::reader, .handler = &show_key},
     Page{.path = "/v1/keys/{id}/response", .method = "GET", .access = Access::changer, .handler = &show_response},
+    Page{.path = "/v1/keys/{id}/timeline", .method = "GET", .access = Access::reader, .handler = &show_timeline},
     Page{.path = "/v1/keys/{id}/resolve", .method = "POST", .access = Access::changer, .handler = &resolve_key},
     Page{.path = "/v1/keys/{id}/reopen", .method = "POST", .access = Access::changer, .handler = &reopen_key},
     Page{.path = "/v1/audit", .method = "GET", .access = Access::reader, .handler = &show_audit},
@@ -30,6 +31,7 @@ constexpr std::array all{
     Page{.path = "/v1/session", .method = "DELETE", .access = Access::anyone, .handler = &end_session},
     Page{.path = "/", .method = "GET", .access = Access::anyone, .handler = &dashboard},
     Page{.path = "/assets/*", .method = "GET", .access = Access::anyone, .handler = &dashboard},
+    Page{.path = "/v1/tail", .method = "GET", .access = Access::reader, .handler = nullptr, .stream = &stream_tail},
     Page{.path = "/v1/openapi.json", .method = "GET", .access = Access::reader, .handler = &openapi},
 };
 

@@ -46,6 +46,7 @@
 #include "store/audit_log.h"
 #include "store/capable_store.h"
 #include "store/desk.h"
+#include "store/history.h"
 #include "store/identity.h"
 #include "store/lookup.h"
 #include "telemetry/metrics.h"
@@ -192,6 +193,7 @@ struct Operated {
   bool shared;  // by several processes
   admin::SignIns& sign_ins;
   telemetry::Recent& recent;
+  store::History* history;
 };
 
 // What is known of the process and not of its gateway.
@@ -229,7 +231,10 @@ Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& oper
       .doubts = operated.desk == nullptr ? nullptr : std::make_shared<admin::DoubtCount>(*operated.desk),
       .sign_ins = &operated.sign_ins,
       .recent = &operated.recent,
-      .moment = [&] { return telemetry::moment_of(gateway.metrics(), clock.wall()); }};
+      .moment = [&] { return telemetry::moment_of(gateway.metrics(), clock.wall()); },
+      .history = operated.history,
+      .tail = &gateway.tail(),
+      .clock = &clock};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));
@@ -323,7 +328,8 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
                           .audit = store->audit,
                           .shared = is_shared(config->store.kind),
                           .sign_ins = sign_ins,
-                          .recent = recent};
+                          .recent = recent,
+                          .history = store->history};
   Standing standing(unix_seconds(*clock));
   store::Lookup* const lookup = store->lookup;
   api::Rates rates;  // outlives the gateway, which owns what uses it

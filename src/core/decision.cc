@@ -62,7 +62,10 @@ Decision decide(const Claim& claim, const Fingerprint& fingerprint, const Policy
   }
   const auto& held = std::get<Held>(claim);
   const Record& record = held.record;
-  if (record.fingerprint != fingerprint) return reject(ProblemType::key_reused);
+  if (record.fingerprint != fingerprint) {
+    return Reject{
+        .problem = Problem::of(ProblemType::key_reused), .retry_after = Millis{0}, .holder = record.fingerprint};
+  }
   switch (record.state) {
     case Record::State::done:
       return Replay{

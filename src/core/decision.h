@@ -48,6 +48,7 @@ struct Ask {
 struct Reject {
   Problem problem;
   Millis retry_after;
+  std::optional<Fingerprint> holder = std::nullopt;  // of the key, if that is why
 };
 
 using Decision = std::variant<Run, Replay, Wait, Ask, Reject, Superseded>;

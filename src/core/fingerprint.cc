@@ -6,8 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/json/canonical.h"
-#include "core/sha256.h"
+#include "core/shape.h"
 #include "core/utf8.h"
 #include <semel/fingerprint.h>
 #include <semel/result.h>
@@ -62,15 +61,7 @@ Result<IgnoreList> IgnoreList::parse(const std::vector<std::string>& pointers) {
 }
 
 Fingerprint fingerprint(const Request& request, BodyForm form, const IgnoreList& ignore) {
-  const auto digest = [&](std::string_view body_form, std::string_view body) {
-    return Fingerprint{core::sha256_parts("semel fingerprint v1", {request.method, request.target, body_form, body})};
-  };
-  if (form == BodyForm::json) {
-    if (const std::optional<std::string> canonical = core::json::canonical_json(request.body, ignore)) {
-      return digest("json", *canonical);
-    }
-  }
-  return digest("raw", request.body);
+  return core::print(request, form, ignore).fingerprint;
 }
 
 }  // namespace semel

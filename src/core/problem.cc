@@ -98,9 +98,17 @@ std::string_view Problem::title() const {
 }
 
 std::string_view Problem::detail() const {
-  if (type == outcome_unknown && retry == Retry::same_key) {
-    return "An attempt with this key was cut off after it may have taken effect. Wait as Retry-After says, then send "
-           "the same request with the same key: it will be settled then.";
+  if (type != outcome_unknown) return row(type).detail;
+  const bool own_attempt = status != row(type).status;
+  if (retry == Retry::same_key) {
+    return own_attempt ? "This attempt was cut off after it may have taken effect. Wait as Retry-After says, then send "
+                         "the same request with the same key: it will be settled then."
+                       : "An attempt with this key was cut off after it may have taken effect. Wait as Retry-After "
+                         "says, then send the same request with the same key: it will be settled then.";
+  }
+  if (own_attempt) {
+    return "This attempt was cut off after it may have taken effect. It will not run again by itself: find out what "
+           "happened before you act, and do not send it under a new key until you know.";
   }
   return row(type).detail;
 }

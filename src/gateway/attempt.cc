@@ -11,6 +11,7 @@
 #include "http/head.h"
 #include "policy/keep.h"
 #include "runtime/failpoint.h"
+#include "telemetry/cause.h"
 #include <semel/async.h>
 #include <semel/once.h>
 #include <semel/response.h>
@@ -25,6 +26,7 @@ Task<bool> Attempt::exchange(std::string head, std::string_view body) {
   if (end_ == http::CallEnd::answered) end_ = co_await call_.read_head();
   if (end_ != http::CallEnd::answered) co_return false;
   runtime::failpoint("answer-begun");
+  head_came_ = true;
   http::Try<std::string> read = co_await call_.read_body_up_to(target_.store_body_max);
   if (!read) {
     end_ = read.error() == http::Failure::timed_out ? http::CallEnd::timed_out : http::CallEnd::lost;
@@ -32,6 +34,15 @@ Task<bool> Attempt::exchange(std::string head, std::string_view body) {
   }
   body_ = *std::move(read);
   co_return true;
+}
+
+telemetry::Cause Attempt::cause() const {
+  using telemetry::Cause;
+  if (end_ == http::CallEnd::answered) return Cause::none;
+  if (end_ == http::CallEnd::not_reached) return Cause::refused;
+  if (end_ == http::CallEnd::timed_out) return Cause::timeout;
+  if (head_came_) return Cause::cut;
+  return call_.failure() == http::Failure::malformed ? Cause::malformed : Cause::reset;
 }
 
 Task<Outcome> Attempt::run(std::string head, std::string_view body) {

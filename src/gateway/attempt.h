@@ -15,6 +15,7 @@
 #include "http/head.h"
 #include "http/upstream.h"
 #include "policy/target.h"
+#include "telemetry/cause.h"
 #include <semel/async.h>
 #include <semel/once.h>
 #include <semel/response.h>
@@ -34,6 +35,8 @@ class Attempt {
 
   // How far it got.
   [[nodiscard]] http::CallEnd end() const { return end_; }
+  // Why there is no answer; Cause::none if there is one.
+  [[nodiscard]] telemetry::Cause cause() const;
   [[nodiscard]] bool bad_outcome_field() const { return bad_outcome_field_; }
 
   // The upstream's own answer, when there is one.
@@ -53,6 +56,7 @@ class Attempt {
   std::string body_;
   SharedResponse kept_;  // holds the body when it was kept whole
   bool bad_outcome_field_ = false;
+  bool head_came_ = false;
 };
 
 }  // namespace semel::gateway

@@ -176,6 +176,7 @@ void label(Told& told, Way& way) {
   auto* const job = std::get_if<Job>(&way);
   if (job == nullptr) return;
   if (!job->batch) told.key = std::move(job->identity.key);
+  told.shape = job->identity.shape;
   told.event = std::move(job->event);
 }
 
@@ -235,7 +236,9 @@ std::optional<Told> replay_hot(const Incoming& incoming, const Job& job) {
   if (hot->fingerprint == job.identity.fingerprint) {
     return told_replay(incoming, hot->response, hot->fence, hot->expires_at);
   }
-  return told_refusal(Problem::of(ProblemType::key_reused), no_wait, incoming.config().reply);
+  Told told = told_refusal(Problem::of(ProblemType::key_reused), no_wait, incoming.config().reply);
+  told.differs = what_differs(incoming, job, hot->fingerprint);
+  return told;
 }
 
 bool says_store_down(const Answer& answer) {
@@ -319,6 +322,9 @@ Task<Outcome> attempt(Trial* trial, JointGrant grant) {
   incoming.services.metrics.upstream_seconds.add(seconds(trial->ended - began));
   trial->first = told_first(incoming, job, std::move(made), outcome);
   trial->first->upstream_time = trial->ended - began;
+  trial->first->upstream = upstream.name;
+  trial->first->fence = grant.fence.number;
+  if (!job.batch) incoming.services.shapes.put(job.identity.fingerprint, job.identity.shape);
   trial->allowance.settle(outcome);
   // Nobody answered: once() is told what that means for the key, and `first` what the caller hears.
   if (outcome.response == nullptr) outcome.response = std::make_shared<Response>();

@@ -17,6 +17,7 @@
 
 #include "config/config.h"
 #include "core/check.h"
+#include "gateway/scribe.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/inherited.h"
@@ -25,6 +26,7 @@
 #include "http/ticker.h"
 #include "reading/address.h"
 #include "store/capable_store.h"
+#include "store/history.h"
 #include "telemetry/log_sink.h"
 #include "telemetry/metrics.h"
 #include <semel/async.h>
@@ -57,31 +59,35 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
   if (!tls) return std::unexpected(tls.error());
   std::unique_ptr<Gateway> gateway(
       new Gateway(std::move(store), log, std::move(store_metrics), clock, seed, config->limits.waiters));
-  gateway->inherited_ = std::move(inherited);
-  gateway->gate_.connections_max = config->limits.connections;
-  gateway->gate_.per_address_max = config->limits.connections_per_ip;
+  gateway->door_.inherited = std::move(inherited);
+  gateway->door_.gate.connections_max = config->limits.connections;
+  gateway->door_.gate.per_address_max = config->limits.connections_per_ip;
   const Shared shared{.clock = clock,
                       .once = gateway->once_,
                       .metrics = gateway->metrics_,
-                      .sightings = gateway->sightings_,
+                      .witness = gateway->witness_,
                       .log = log,
-                      .gate = gateway->gate_,
+                      .gate = gateway->door_.gate,
                       .quotas = gateway->quotas_,
                       .limiters = gateway->limiters_,
                       .companies = gateway->companies_,
                       .glance = gateway->store_.glance,
-                      .inherited = gateway->inherited_};
+                      .inherited = gateway->door_.inherited};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
   for (std::size_t i = 0; i < threads; ++i) {
     gateway->workers_.push_back(std::make_unique<Worker>(shared, config, *tls));
   }
   core::check(!gateway->workers_.empty(), "a gateway has a thread");
-  gateway->certificates_.set(expiries_of(*tls, *config));
+  gateway->witness_.certificates.set(expiries_of(*tls, *config));
   if (gateway->store_.changes != nullptr) {
     gateway->store_.changes->watch([&workers = gateway->workers_](const Digest* id) {
       for (const auto& worker : workers) worker->forget(id);
     });
+  }
+  if (store::History* const history = gateway->store_.history; history != nullptr) {
+    gateway->scribe_ = std::make_unique<Scribe>(*history, gateway->store_.desk, clock, node_name());
+    for (const auto& worker : gateway->workers_) gateway->scribe_->follow(worker->keep_sightings());
   }
   if (config->routes.empty() && config->webhooks.empty()) return gateway;  // nothing would be there for clients
   const auto listen = [&](Worker& worker, const reading::Endpoint& at, http::Sharing sharing) {
@@ -89,7 +95,7 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
   };
   const Result<std::uint16_t> port = gateway->listen_on_all(config->server.listen, listen);
   if (!port) return std::unexpected(port.error());
-  gateway->port_ = *port;
+  gateway->door_.port = *port;
   return gateway;
 }
 
@@ -120,7 +126,7 @@ Result<std::uint16_t> Gateway::listen_beside(const reading::Endpoint& endpoint,
   auto beside = std::make_unique<Beside>();
   beside->gate.connections_max = beside_connections_max;
   beside->handler = std::move(handler);
-  const auto socket = inherited_.copy_of(endpoint.port);
+  const auto socket = door_.inherited.copy_of(endpoint.port);
   auto listener = socket ? http::Listener::adopt(first.executor(), first.ticker(), *socket, beside->gate)
                          : http::Listener::open(first.executor(), first.ticker(), endpoint.host, endpoint.port,
                                                 http::Sharing::alone, beside->gate);
@@ -135,6 +141,7 @@ void Gateway::start() {
   for (const auto& beside : beside_) beside->listener->start(*beside->handler, {});
   boost::asio::co_spawn(workers_.front()->executor(), sweep(), boost::asio::detached);
   for (const auto& worker : workers_) worker->start();
+  if (scribe_ != nullptr) scribe_->start();
 }
 
 Gateway::~Gateway() {
@@ -146,12 +153,12 @@ Gateway::~Gateway() {
 Result<void> Gateway::reload(const std::shared_ptr<const config::Config>& config) {
   const Result<TlsSet> tls = load_tls(*config);
   if (!tls) return std::unexpected(tls.error());
-  if (port_ == 0 && !(config->routes.empty() && config->webhooks.empty())) {
+  if (door_.port == 0 && !(config->routes.empty() && config->webhooks.empty())) {
     return fail(Code::invalid,
                 "there was no [[route]] and no [[webhook]] at the start, so nothing listens for their "
                 "clients; start again");
   }
-  certificates_.set(expiries_of(*tls, *config));
+  witness_.certificates.set(expiries_of(*tls, *config));
   for (const auto& worker : workers_) worker->reload(config, *tls);
   return {};
 }
@@ -167,7 +174,7 @@ Task<void> Gateway::forget(Key key) {
 }
 
 void Gateway::drain() {
-  gate_.draining = true;
+  door_.gate.draining = true;
   boost::asio::post(workers_.front()->executor(), [this] {
     for (const auto& beside : beside_) beside->listener->stop();
   });
@@ -180,6 +187,7 @@ void Gateway::stop() {
 
 void Gateway::wait() {
   for (const auto& worker : workers_) worker->join();
+  if (scribe_ != nullptr) scribe_->end();
 }
 
 bool Gateway::ended() const {
@@ -191,7 +199,7 @@ Task<void> Gateway::sweep() {
   http::Ticker& ticker = workers_.front()->ticker();
   for (;;) {
     co_await ticker.next();
-    if (gate_.draining) co_return;
+    if (door_.gate.draining) co_return;
     const Result<std::size_t> swept = co_await store_.store->sweep(sweep_limit);
     if (swept) metrics_.expired.fetch_add(*swept, std::memory_order_relaxed);
   }

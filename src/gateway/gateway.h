@@ -11,6 +11,7 @@
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
+#include "gateway/scribe.h"
 #include "gateway/services.h"
 #include "gateway/worker.h"
 #include "http/inherited.h"
@@ -20,7 +21,7 @@
 #include "telemetry/certificates.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
-#include "telemetry/sightings.h"
+#include "telemetry/tail.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -43,10 +44,11 @@ class Gateway {
   Gateway& operator=(const Gateway&) = delete;
 
   // 0 if there is no route and no webhook: then only neighbours listen.
-  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] std::uint16_t port() const { return door_.port; }
   [[nodiscard]] telemetry::Metrics& metrics() { return metrics_; }
-  [[nodiscard]] const telemetry::Certificates& certificates() const { return certificates_; }
-  [[nodiscard]] bool draining() const { return gate_.draining; }
+  [[nodiscard]] const telemetry::Certificates& certificates() const { return witness_.certificates; }
+  [[nodiscard]] telemetry::Tail& tail() { return witness_.tail; }
+  [[nodiscard]] bool draining() const { return door_.gate.draining; }
   // The plan of the first worker. Once started, to be asked on its thread only.
   [[nodiscard]] std::shared_ptr<const Plan> plan() const { return workers_.front()->plan(); }
 
@@ -76,6 +78,13 @@ class Gateway {
   [[nodiscard]] bool ended() const;
 
  private:
+  // Where clients come in.
+  struct Door {
+    http::Inherited inherited;  // sockets that a listener uses instead of opening one
+    http::Gate gate;
+    std::uint16_t port = 0;
+  };
+
   // A listener beside the gateway's own, and what its connections use.
   struct Beside {
     http::Gate gate;
@@ -91,19 +100,17 @@ class Gateway {
   Result<std::uint16_t> listen_on_all(reading::Endpoint endpoint, Listen listen);
   Task<void> sweep();
 
-  http::Inherited inherited_;  // sockets that a listener uses instead of opening one
+  Door door_;
   telemetry::Metrics metrics_;
-  telemetry::Certificates certificates_;
-  telemetry::Sightings sightings_;
-  http::Gate gate_;
+  Witness witness_;
   Quotas quotas_;
   RateLimiters limiters_;
   Companies companies_;
   Once once_;                                     // outlives the calls that the workers drop when they end
   std::vector<std::unique_ptr<Beside>> beside_;   // outlive the connections that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
+  std::unique_ptr<Scribe> scribe_;                // null if the store keeps no history; outlives it for the same reason
   store::CapableStore store_;
-  std::uint16_t port_ = 0;
 };
 
 }  // namespace semel::gateway

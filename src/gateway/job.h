@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <variant>
 
 #include "gateway/told.h"
@@ -40,6 +41,7 @@ struct WithoutKey {
   policy::RequestView request;
   telemetry::Ending ending;
   std::optional<Key> key{};      // that it would have had; for the log
+  std::string_view would{};      // mode = "observe": what enforcing would have done
   webhook::EventLabels event{};  // for the log
 };
 

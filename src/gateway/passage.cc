@@ -26,6 +26,7 @@
 #include "policy/keep.h"
 #include "policy/request_view.h"
 #include "policy/target.h"
+#include "telemetry/cause.h"
 #include "telemetry/metrics.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -45,6 +46,21 @@ BodyFrame frame_to_come(const http::Transaction& client) {
   const http::Framing framing = client.head().framing();
   if (!client.body_read()) return {.framing = framing, .length = client.head().length()};
   return {.framing = framing == http::Framing::none ? http::Framing::none : http::Framing::length, .length = 0};
+}
+
+telemetry::Cause cause_of(RelayEnd end) {
+  switch (end) {
+    case RelayEnd::not_reached:
+      return telemetry::Cause::refused;
+    case RelayEnd::timed_out:
+      return telemetry::Cause::timeout;
+    case RelayEnd::lost:
+      return telemetry::Cause::reset;
+    case RelayEnd::cut:
+      return telemetry::Cause::cut;
+    default:
+      return telemetry::Cause::none;
+  }
 }
 
 http::CallEnd call_end(RelayEnd end) {
@@ -74,6 +90,7 @@ Told told_of(const Incoming& incoming, const policy::Target& target, RelayEnd en
       if (end == RelayEnd::not_reached) told.detail = incoming.upstream(target.upstream).trouble();
       break;
   }
+  told.cause = cause_of(end);
   return told;
 }
 
@@ -134,8 +151,10 @@ Task<Told> forward(const Incoming* incoming, WithoutKey request, const Policy* g
     told.reply = UpstreamReply{.attempt = std::move(attempt), .expires_at = {}};
   } else {
     told = told_unreached(attempt->end(), guarded_by, request.ending, config.reply);
+    told.cause = attempt->cause();
     if (attempt->end() == http::CallEnd::not_reached) told.detail = incoming->upstream(at).trouble();
   }
+  told.would = request.would;
   told.key = std::move(request.key);
   told.event = std::move(request.event);
   co_return told;

@@ -9,9 +9,12 @@
 #include "config/config.h"
 #include "gateway/incoming.h"
 #include "gateway/told.h"
+#include "telemetry/cause.h"
 #include "telemetry/histogram.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
+#include "telemetry/sighting.h"
+#include "telemetry/tail.h"
 #include <semel/clock.h>
 #include <semel/problem.h>
 
@@ -30,6 +33,30 @@ config::LogLevel level_of(const Told& told, std::uint16_t status) {
   return refused ? config::LogLevel::warning : config::LogLevel::info;
 }
 
+// Of a key that is in the store, or was looked for there.
+bool is_sighted(const Incoming& incoming, const Told& told) {
+  return incoming.services.sighted != nullptr && told.key && told.ending != telemetry::Ending::observed;
+}
+
+void sight(const Incoming& incoming, const telemetry::LogEntry& entry, const Told& told) {
+  incoming.services.sighted->add({.id = entry.key->id,
+                                  .at = entry.at,
+                                  .fence = told.fence,
+                                  .shape = told.shape,
+                                  .time = entry.time,
+                                  .upstream_time = told.upstream_time,
+                                  .status = entry.status,
+                                  .upstream_status = told.upstream_status,
+                                  .ending = told.ending,
+                                  .problem = told.problem,
+                                  .cause = told.cause,
+                                  .waited = told.waited,
+                                  .upstream = told.upstream,
+                                  .route = entry.route,
+                                  .client = entry.client,
+                                  .agent = entry.agent});
+}
+
 }  // namespace
 
 void record(const Incoming& incoming, telemetry::RouteMetrics& route, const Told& told) {
@@ -41,23 +68,34 @@ void record(const Incoming& incoming, telemetry::RouteMetrics& route, const Told
   }
   const std::uint16_t status = incoming.client.status_sent();
   const config::LogLevel level = level_of(told, status);
-  if (!incoming.config().log.takes(level)) return;
-  incoming.services.log.add({.at = incoming.services.clock.wall(),
-                             .level = level,
-                             .method = incoming.request.method,
-                             .path = incoming.request.path,
-                             .route = route.label,
-                             .outcome = name(told.ending),
-                             .problem = told.problem ? Problem::of(*told.problem).slug() : std::string_view(),
-                             .status = status,
-                             .key = told.key ? &*told.key : nullptr,
-                             .fence = told.fence,
-                             .time = incoming.services.clock.stopwatch() - incoming.started,
-                             .upstream_time = told.upstream_time,
-                             .trace = incoming.client.head().find("traceparent").value_or(""),
-                             .detail = told.detail,
-                             .event_type = told.event.type,
-                             .object = told.event.object});
+  const bool logged = incoming.config().log.takes(level);
+  const bool sighted = is_sighted(incoming, told);
+  const bool watched = incoming.services.tail.watched();
+  if (!logged && !sighted && !watched) return;
+  const telemetry::LogEntry entry{.at = incoming.services.clock.wall(),
+                                  .level = level,
+                                  .method = incoming.request.method,
+                                  .path = incoming.request.path,
+                                  .route = route.label,
+                                  .outcome = name(told.ending),
+                                  .problem = told.problem ? Problem::of(*told.problem).slug() : std::string_view(),
+                                  .status = status,
+                                  .key = told.key ? &*told.key : nullptr,
+                                  .fence = told.fence,
+                                  .time = incoming.services.clock.stopwatch() - incoming.started,
+                                  .upstream_time = told.upstream_time,
+                                  .cause = name(told.cause),
+                                  .differs = told.differs,
+                                  .would = told.would,
+                                  .client = incoming.request.ip,
+                                  .agent = incoming.client.head().find("User-Agent").value_or(""),
+                                  .trace = incoming.client.head().find("traceparent").value_or(""),
+                                  .detail = told.detail,
+                                  .event_type = told.event.type,
+                                  .object = told.event.object};
+  if (logged) incoming.services.log.add(entry);
+  if (sighted) sight(incoming, entry, told);
+  if (watched) incoming.services.tail.offer(entry);
 }
 
 }  // namespace semel::gateway

@@ -9,9 +9,13 @@
 #include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
 #include "store/glance.h"
+#include "telemetry/certificates.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
+#include "telemetry/shapes.h"
+#include "telemetry/sighting.h"
 #include "telemetry/sightings.h"
+#include "telemetry/tail.h"
 #include <semel/clock.h>
 #include <semel/once.h>
 
@@ -27,11 +31,22 @@ class Companies {
   std::atomic<std::uint64_t> next_;
 };
 
+// What threads remember of requests for people to see. Shared by all of them.
+struct Witness {
+  telemetry::Sightings sightings;  // of mode = "observe"
+  telemetry::Shapes shapes;
+  telemetry::Tail tail;
+  telemetry::Certificates certificates;
+};
+
 struct Services {
   Once& once;
   Clock& clock;
   telemetry::Metrics& metrics;
   telemetry::Sightings& sightings;
+  telemetry::Shapes& shapes;
+  telemetry::Tail& tail;
+  telemetry::SightingBuffer* sighted;  // null if nobody takes them
   ReplayCache& replays;
   telemetry::RequestLog& log;
   KeyCache& keys;

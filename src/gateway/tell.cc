@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "core/check.h"
+#include "core/shape.h"
 #include "gateway/attempt.h"
 #include "gateway/delivery.h"
 #include "gateway/incoming.h"
@@ -18,9 +20,11 @@
 #include "gateway/told.h"
 #include "http/call.h"
 #include "policy/reply.h"
+#include "telemetry/cause.h"
 #include "telemetry/metrics.h"
 #include "telemetry/webhook_metrics.h"
 #include <semel/clock.h>
+#include <semel/fingerprint.h>
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>
@@ -66,6 +70,7 @@ Told told_again(const Incoming& incoming, const Job& job, const Replayed& replay
     return told;
   }
   Told told = told_replay(incoming, replayed.response, replayed.fence, replayed.expires_at);
+  told.waited = replayed.waited;
   if (told.ending == Ending::replayed) {
     incoming.services.replays.put(job.identity.key, job.identity.fingerprint, replayed, incoming.started);
   }
@@ -82,15 +87,23 @@ Told told_replay(const Incoming& incoming, const SharedResponse& response, Fence
   return told;
 }
 
+std::string_view what_differs(const Incoming& incoming, const Job& job, const Fingerprint& holder) {
+  if (job.batch) return {};
+  return core::differing(incoming.services.shapes.find(holder), job.identity.shape);
+}
+
 Told told_first(const Incoming& incoming, const Job& job, std::unique_ptr<Attempt> attempt, Outcome& outcome) {
   if (attempt->end() != http::CallEnd::answered) {
     Told told = told_unreached(attempt->end(), &job.target->policy, Ending::unknown, incoming.config().reply);
+    told.cause = attempt->cause();
     if (attempt->end() == http::CallEnd::not_reached) told.detail = incoming.upstream(job.target->upstream).trouble();
     return told;
   }
   const bool kept = outcome.verdict == Verdict::keep;
   Told told{.ending = ending_of(outcome.verdict), .bad_outcome_field = attempt->bad_outcome_field()};
+  if (outcome.verdict == Verdict::unknown) told.cause = telemetry::Cause::answer;
   const std::uint16_t status = attempt->answer().status();
+  told.upstream_status = status;
   if (kept && acknowledges(job.webhook, status)) {
     outcome.response = std::make_shared<const Response>(acknowledgement(job.webhook));
     told.reply = OwnReply{.response = *outcome.response};
@@ -120,9 +133,14 @@ Told tell(const Incoming& incoming, const Job& job, JointAnswer joint, std::opti
   auto& refused = std::get<Refused>(joint.answer);
   Told told =
       told_refusal(refused.problem, refused.retry_after, incoming.config().reply, {}, std::move(refused.detail));
+  if (refused.holder) told.differs = what_differs(incoming, job, *refused.holder);
   if (first) {  // it ran, but its outcome could not be kept
     told.ending = Ending::unknown;
+    told.cause = telemetry::Cause::store;
     told.upstream_time = first->upstream_time;
+    told.upstream = first->upstream;
+    told.fence = first->fence;
+    told.upstream_status = first->upstream_status;
   }
   return told;
 }

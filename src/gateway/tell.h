@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "gateway/attempt.h"
 #include "gateway/incoming.h"
@@ -10,6 +11,7 @@
 #include "gateway/joint_claim.h"
 #include "gateway/told.h"
 #include <semel/clock.h>
+#include <semel/fingerprint.h>
 #include <semel/once.h>
 #include <semel/response.h>
 #include <semel/store.h>
@@ -21,6 +23,9 @@ Told told_first(const Incoming& incoming, const Job& job, std::unique_ptr<Attemp
 
 // An answer of before.
 Told told_replay(const Incoming& incoming, const SharedResponse& response, Fence fence, Time expires_at);
+
+// In what the request differs from the one that holds its key, such as "body". Empty if that is not known.
+std::string_view what_differs(const Incoming& incoming, const Job& job, const Fingerprint& holder);
 
 // `first` is null if nothing was attempted.
 Told tell(const Incoming& incoming, const Job& job, JointAnswer joint, std::optional<Told> first);

@@ -9,10 +9,12 @@
 #include <string_view>
 #include <variant>
 
+#include "core/shape.h"
 #include "gateway/attempt.h"
 #include "http/call.h"
 #include "http/transaction.h"
 #include "policy/reply.h"
+#include "telemetry/cause.h"
 #include "telemetry/metrics.h"
 #include "webhook/event.h"
 #include <semel/async.h>
@@ -46,6 +48,13 @@ struct Told {
   std::uint64_t fence = 0;
   std::string detail{};  // for the log
   std::chrono::nanoseconds upstream_time{0};
+  std::string_view upstream{};        // where this request was attempted; empty if it was not
+  std::uint16_t upstream_status = 0;  // of its answer; 0 if there was none
+  telemetry::Cause cause = telemetry::Cause::none;
+  bool waited = false;         // for another caller's answer
+  std::string_view differs{};  // between this request and the one that its key belongs to; empty if not known
+  std::string_view would{};    // mode = "observe": what enforcing would have done
+  core::Shape shape{};
   std::optional<Key> key{};
   webhook::EventLabels event{};
   bool bad_outcome_field = false;  // the upstream's Semel-Outcome had no known value

@@ -26,6 +26,7 @@
 #include "telemetry/histogram.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
+#include "telemetry/sighting.h"
 #include <semel/async.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -51,7 +52,7 @@ http::SessionLimits limits_of(const config::LimitsConfig& limits) {
 Worker::Worker(const Shared& shared, std::shared_ptr<const config::Config> config, const TlsSet& tls)
     : shared_(shared),
       ticker_(shared.clock, context_.get_executor()),
-      log_(shared.log),
+      traces_{.log = telemetry::RequestLog(shared.log)},
       replays_(shared.clock, config->limits.replay_cache_bytes),
       fetching_(shared.clock, context_.get_executor()),
       plan_(plan_for(std::move(config), tls)) {}
@@ -90,12 +91,18 @@ Result<std::uint16_t> Worker::listen_for_api(const reading::Endpoint& endpoint, 
   listeners_.api = *std::move(listener);
   listeners_.api->set_tls(tls.api);
   if (api_handler_ == nullptr) {
-    api_handler_ =
-        make({.once = shared_.once, .clock = shared_.clock, .metrics = shared_.metrics, .log = log_, .config = [this] {
-                return plan_->config;
-              }});
+    api_handler_ = make({.once = shared_.once,
+                         .clock = shared_.clock,
+                         .metrics = shared_.metrics,
+                         .log = traces_.log,
+                         .config = [this] { return plan_->config; }});
   }
   return listeners_.api->port();
+}
+
+telemetry::SightingBuffer& Worker::keep_sightings() {
+  traces_.sights = true;
+  return traces_.sightings;
 }
 
 void Worker::start() {
@@ -154,9 +161,12 @@ Task<void> Worker::handle(http::Transaction& transaction) {
   const Services services{.once = shared_.once,
                           .clock = shared_.clock,
                           .metrics = shared_.metrics,
-                          .sightings = shared_.sightings,
+                          .sightings = shared_.witness.sightings,
+                          .shapes = shared_.witness.shapes,
+                          .tail = shared_.witness.tail,
+                          .sighted = traces_.sights ? &traces_.sightings : nullptr,
                           .replays = replays_,
-                          .log = log_,
+                          .log = traces_.log,
                           .keys = fetching_.keys,
                           .inquiries = fetching_.inquiries,
                           .quotas = shared_.quotas,
@@ -174,7 +184,7 @@ void Worker::refused(std::uint16_t status) {
   entry.level = config::LogLevel::warning;
   entry.outcome = name(telemetry::Ending::malformed);
   entry.status = status;
-  if (plan_->config->log.takes(config::LogLevel::warning)) log_.add(entry);
+  if (plan_->config->log.takes(config::LogLevel::warning)) traces_.log.add(entry);
 }
 
 void Worker::turned_away() {
@@ -189,7 +199,8 @@ void Worker::handshake_failed() {
 Task<void> Worker::keep_house() {
   for (;;) {
     co_await ticker_.next();
-    log_.flush();
+    traces_.log.flush();
+    traces_.sightings.hand_over();
     if (!drain_until_) continue;
     ticker_.cut_idle();
     if (shared_.gate.connections == 0 || shared_.clock.now() >= *drain_until_) break;

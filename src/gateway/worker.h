@@ -26,7 +26,7 @@
 #include "store/glance.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
-#include "telemetry/sightings.h"
+#include "telemetry/sighting.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -40,7 +40,7 @@ struct Shared {
   Clock& clock;
   Once& once;
   telemetry::Metrics& metrics;
-  telemetry::Sightings& sightings;
+  Witness& witness;
   telemetry::LogSink& log;
   http::Gate& gate;
   Quotas& quotas;
@@ -73,6 +73,8 @@ class Worker : public http::RequestHandler {
   // The same for the claims API, whose requests are answered by what `make` makes, once.
   Result<std::uint16_t> listen_for_api(const reading::Endpoint& endpoint, http::Sharing sharing, const TlsSet& tls,
                                        const MakeHandler& make);
+  // To be called before start(), by the one that takes the sightings of this thread from now on.
+  telemetry::SightingBuffer& keep_sightings();
   void start();
 
   // May be called from any thread.
@@ -104,6 +106,12 @@ class Worker : public http::RequestHandler {
     std::unique_ptr<http::Listener> clients;
     std::unique_ptr<http::Listener> api;
   };
+  // What requests leave behind.
+  struct Traces {
+    telemetry::RequestLog log;
+    telemetry::SightingBuffer sightings{};
+    bool sights = false;  // whether somebody takes the sightings
+  };
   Result<std::unique_ptr<http::Listener>> open(const reading::Endpoint& endpoint, http::Sharing sharing);
 
   Shared shared_;
@@ -111,7 +119,7 @@ class Worker : public http::RequestHandler {
   // Sockets are touched by this thread only, so the reactor needs no locks; posting from other threads is safe.
   boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   http::Ticker ticker_;
-  telemetry::RequestLog log_;
+  Traces traces_;
   ReplayCache replays_;
   Fetching fetching_;
   std::shared_ptr<const Plan> plan_;

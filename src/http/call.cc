@@ -32,10 +32,6 @@ bool is_interim(std::uint16_t status) {
 constexpr std::string_view head_end = "\r\n\r\n";
 constexpr std::size_t status_at = 9;  // behind "HTTP/1.1 "
 
-CallEnd end_of(Failure failure) {
-  return failure == Failure::timed_out ? CallEnd::timed_out : CallEnd::lost;
-}
-
 // Whether an upstream that has not heard all of a request has answered for good, with something else than a success: it
 // wants no more. One that begins a success may read on while it answers.
 bool turns_down(std::string_view unread) {
@@ -50,13 +46,21 @@ bool turns_down(std::string_view unread) {
 
 }  // namespace
 
+CallEnd Call::ended_by(Failure failure) {
+  failure_ = failure;
+  return failure == Failure::timed_out ? CallEnd::timed_out : CallEnd::lost;
+}
+
 Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
   const auto enough = [](std::string_view unread) { return turns_down(unread); };
   for (Upstream::Use use = Upstream::Use::pooled;; use = Upstream::Use::fresh) {
     link_ = use == Upstream::Use::pooled ? upstream_.pooled() : nullptr;
     if (link_ == nullptr) {
       Try<std::unique_ptr<Upstream::Link>> link = co_await upstream_.link(use);
-      if (!link) co_return CallEnd::not_reached;
+      if (!link) {
+        failure_ = link.error();
+        co_return CallEnd::not_reached;
+      }
       link_ = *std::move(link);
     }
     Connection& connection = link_->connection();
@@ -69,8 +73,9 @@ Task<CallEnd> Call::send(std::string_view head, std::string_view body) {
     if (connection.written() > 0) {
       // The upstream may have answered and closed; then the answer is here. It counts only if it is one.
       const bool spoke = sent.error() == Failure::broken && connection.take_arrived() == Connection::Arrival::bytes;
-      co_return spoke || !connection.unread().empty() ? CallEnd::answered : end_of(sent.error());
+      co_return spoke || !connection.unread().empty() ? CallEnd::answered : ended_by(sent.error());
     }
+    failure_ = sent.error();
     if (!link_->reused()) co_return CallEnd::not_reached;
   }
 }
@@ -91,7 +96,7 @@ Task<CallEnd> Call::read_repaired_head() {
   std::size_t end = connection.unread().find(head_end);
   while (end == std::string_view::npos && connection.unread().size() < ParserLimits{}.head_bytes) {
     const Try<void> more = co_await connection.fill();
-    if (!more) co_return end_of(more.error());
+    if (!more) co_return ended_by(more.error());
     end = connection.unread().find(head_end);
   }
   if (end == std::string_view::npos) co_return CallEnd::lost;
@@ -113,7 +118,7 @@ Task<CallEnd> Call::read_head() {
       const Try<void> filled = co_await connection.fill();
       if (!filled) {
         stale_ = link_->reused() && filled.error() != Failure::timed_out && interims == 0;
-        co_return end_of(filled.error());
+        co_return ended_by(filled.error());
       }
     }
     std::size_t parsed = 0;
@@ -131,7 +136,7 @@ Task<CallEnd> Call::read_head() {
         break;
       }
       const Try<void> more = co_await connection.fill();
-      if (!more) co_return end_of(more.error());
+      if (!more) co_return ended_by(more.error());
     }
     if (head_.status() == switching_protocols) co_return may_switch_ ? CallEnd::answered : CallEnd::lost;
     if (head_.status() >= final_from) co_return CallEnd::answered;

@@ -49,6 +49,8 @@ class Call {
   // Whether read_head() failed before anything came back, on a connection that had been used before: the upstream
   // closed an idle connection at that moment. After that only harmless requests may be sent again.
   [[nodiscard]] bool stale() const { return stale_; }
+  // What ended a call that was not answered.
+  [[nodiscard]] Failure failure() const { return failure_; }
 
   [[nodiscard]] const Head& head() const { return head_; }
 
@@ -69,6 +71,7 @@ class Call {
   void renew_parser();
   ResponseParser& parser() { return core::present(parser_, "an answer is read after its head was asked for"); }
   Task<CallEnd> read_repaired_head();
+  CallEnd ended_by(Failure failure);
 
   Upstream& upstream_;
   Millis timeout_;
@@ -80,6 +83,7 @@ class Call {
   bool may_switch_ = false;
   bool stale_ = false;
   bool ended_by_close_ = false;
+  Failure failure_ = Failure::malformed;
   bool cut_short_ = false;  // the request did not go out whole, so the connection cannot carry another one
 };
 

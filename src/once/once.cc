@@ -144,7 +144,8 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
   const Time give_up = asked_at + policy.wait_max;
   Terms terms = core::terms_of(policy, owner(), std::move(order));
   std::optional<Key> other;  // of the same object, whose end is waited for
-  Outcome found;             // what a probe said about the attempt that `terms` may replace
+  bool waited = false;
+  Outcome found;  // what a probe said about the attempt that `terms` may replace
 
   for (;;) {
     std::unique_ptr<once::Waiters::Place> place;
@@ -175,14 +176,17 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
       co_return Replayed{.response = replay->response,
                          .fence = replay->fence,
                          .expires_at = replay->expires_at,
-                         .holds_until = looked_at + replay->left};
+                         .holds_until = looked_at + replay->left,
+                         .waited = waited};
     }
     if (const auto* reject = std::get_if<core::Reject>(&decision)) {
-      co_return Refused{.problem = reject->problem, .retry_after = reject->retry_after, .detail = {}};
+      co_return Refused{
+          .problem = reject->problem, .retry_after = reject->retry_after, .detail = {}, .holder = reject->holder};
     }
     if (std::holds_alternative<Superseded>(decision)) co_return Superseded{};
     if (const auto* wait = std::get_if<core::Wait>(&decision)) {
       if (!co_await sleep(*wait, key, &other, place.get(), give_up)) co_return still_in_flight();
+      waited = true;
       continue;
     }
     if (!probe) co_return still_unknown(policy, "the policy says probe, but there is none");

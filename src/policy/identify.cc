@@ -12,6 +12,7 @@
 
 #include "core/encoding.h"
 #include "core/sha256.h"
+#include "core/shape.h"
 #include "policy/expression.h"
 #include "policy/request_view.h"
 #include "policy/route.h"
@@ -107,9 +108,11 @@ Identified identify(const Route& route, const RequestView& request, Keyed keyed)
   const Request asked{.method = request.method, .target = request.target, .body = request.body};
   // In a text, 100 and 1e2 are two texts.
   const BodyForm form = is_json(request) ? route.fingerprint : BodyForm::raw;
+  const core::Print print = core::print(asked, form, route.ignore);
   return Identity{.key = std::move(key_of->key),
-                  .fingerprint = fingerprint(asked, form, route.ignore),
-                  .key_text = std::move(key_of->text)};
+                  .fingerprint = print.fingerprint,
+                  .key_text = std::move(key_of->text),
+                  .shape = print.shape};
 }
 
 }  // namespace semel::policy

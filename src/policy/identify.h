@@ -11,6 +11,7 @@
 #include <string>
 #include <variant>
 
+#include "core/shape.h"
 #include "policy/request_view.h"
 #include "policy/route.h"
 #include <semel/fingerprint.h>
@@ -30,6 +31,7 @@ struct Identity {
   Fingerprint fingerprint;
   std::string key_text;
   SharedOrder order = nullptr;  // of an event that is to run in the order of its object
+  core::Shape shape{};          // to tell what differs from another request; often not known of events
 };
 
 // No key came, and the route does not ask for one: the request passes through unguarded.

@@ -16,6 +16,7 @@
 #include "core/settlement.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
+#include "store/history.h"
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
@@ -89,10 +90,29 @@ struct AuditCall {
   Result<std::vector<AuditEntry>> answer = std::unexpected(not_judged());
 };
 
+// Of the history of a store on a server.
+struct NoteCall {
+  std::vector<HistoryRow> rows;  // prepared
+  Result<void> answer = std::unexpected(not_judged());
+};
+struct PastCall {
+  HistoryKind kind{};
+  std::optional<std::string> subject;  // none: of all of them, from `cursor` on
+  HistorySpan span;
+  std::string cursor;
+  std::size_t limit = 0;
+  Result<HistoryPage> answer = std::unexpected(not_judged());
+};
+struct PruneCall {
+  HistoryKind kind{};
+  Time before;
+  Result<std::size_t> answer = std::unexpected(not_judged());  // how many rows have gone
+};
+
 struct StoreCall {
   Key key;  // of those that are about one
   std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall, ReopenCall, LookCall, SettleCall, FindCall,
-               ListCall, AppendCall, AuditCall>
+               ListCall, AppendCall, AuditCall, NoteCall, PastCall, PruneCall>
       request;
 };
 

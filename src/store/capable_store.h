@@ -10,6 +10,7 @@
 #include "store/audit_log.h"
 #include "store/desk.h"
 #include "store/glance.h"
+#include "store/history.h"
 #include "store/lookup.h"
 #include "store/remote_changes.h"
 #include <semel/stores.h>
@@ -22,6 +23,7 @@ struct CapableStore : OpenedStore {
   AuditLog* audit = nullptr;         // null if there is nowhere to write what operators do; part of `store`
   Desk* desk = nullptr;              // null if operators cannot look; part of `store`
   RemoteChanges* changes = nullptr;  // null if no other process changes keys, or the store cannot tell; part of `store`
+  History* history = nullptr;        // null if there is nowhere to keep one; part of `store`
   // By which the keys are to be named before they reach the store. None: they keep their names.
   std::optional<core::StoreIdentity> identity = std::nullopt;
 };

@@ -29,7 +29,9 @@
 #include "store/capable_store.h"
 #include "store/cursor.h"
 #include "store/desk.h"
+#include "store/history.h"
 #include "store/lookup.h"
+#include "store/memory_history.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -115,6 +117,8 @@ class MemoryStore : public Store, public Reopening, public store::Lookup, public
     for (std::size_t at = after; at < acts_.size() && found.size() < limit; ++at) found.push_back(acts_[at]);
     co_return found;
   }
+
+  store::History& history() { return history_; }
 
   Async<void> settle(Digest id, core::Settlement settlement) override {
     const Key key{.id = id, .scope = {}, .space = {}};
@@ -241,6 +245,7 @@ class MemoryStore : public Store, public Reopening, public store::Lookup, public
   std::unordered_map<Key, Kept> records_;
   Vanishing vanishing_;
   std::vector<store::AuditEntry> acts_;
+  store::MemoryHistory history_;
 };
 
 }  // namespace
@@ -258,6 +263,7 @@ CapableStore make_capable_memory_store(Clock& clock) {
   opened.lookup = memory.get();
   opened.desk = memory.get();
   opened.audit = memory.get();
+  opened.history = &memory->history();
   opened.store = std::move(memory);
   return opened;
 }

@@ -27,9 +27,11 @@
 #include "store/capable_store.h"
 #include "store/desk.h"
 #include "store/glance.h"
+#include "store/history.h"
 #include "store/identity.h"
 #include "store/lookup.h"
 #include "store/remote_changes.h"
+#include "store/sealed_history.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -291,6 +293,9 @@ class SealedStore : public Store {
     if (inner.lookup != nullptr) lookup_.emplace(safe_, *inner.lookup);
     if (inner.desk != nullptr) desk_.emplace(safe_, *inner.desk);
     if (inner.changes != nullptr) changes_.emplace(safe_, *inner.changes);
+    if (inner.history != nullptr) {
+      history_.emplace(std::shared_ptr<const core::Seals>(safe_, &safe_->seals), *inner.history);
+    }
   }
 
   // What the store inside can do, and so this one.
@@ -300,6 +305,7 @@ class SealedStore : public Store {
   Lookup* lookup() { return lookup_ ? &*lookup_ : nullptr; }
   Desk* desk() { return desk_ ? &*desk_ : nullptr; }
   RemoteChanges* changes() { return changes_ ? &*changes_ : nullptr; }
+  History* history() { return history_ ? &*history_ : nullptr; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     const std::shared_ptr<Safe> safe = safe_;
@@ -354,6 +360,7 @@ class SealedStore : public Store {
   std::optional<SealedLookup> lookup_;
   std::optional<SealedDesk> desk_;
   std::optional<SealedChanges> changes_;
+  std::optional<SealedHistory> history_;
 };
 
 }  // namespace
@@ -370,6 +377,7 @@ CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKe
   outer.lookup = sealed->lookup();
   outer.desk = sealed->desk();
   outer.changes = sealed->changes();
+  outer.history = sealed->history();
   outer.store = std::move(sealed);
   return outer;
 }

@@ -135,5 +135,18 @@ TEST(Problem, DefaultFailsClosed) {
   EXPECT_EQ(problem.retry, Problem::Retry::same_key);
 }
 
+// The caller whose own attempt was cut off is told of this attempt; a later one of an earlier attempt.
+TEST(ProblemTest, TellsWhoseAttemptWasCutOff) {
+  Problem later = Problem::of(ProblemType::outcome_unknown);
+  Problem own = later;
+  own.status = 502;
+  EXPECT_TRUE(own.detail().starts_with("This attempt")) << own.detail();
+  EXPECT_TRUE(later.detail().starts_with("An earlier attempt")) << later.detail();
+  own.retry = later.retry = Problem::Retry::same_key;
+  EXPECT_TRUE(own.detail().starts_with("This attempt")) << own.detail();
+  EXPECT_TRUE(later.detail().starts_with("An attempt")) << later.detail();
+  EXPECT_NE(own.detail().find("Retry-After"), std::string_view::npos);
+}
+
 }  // namespace
 }  // namespace semel::core

@@ -35,6 +35,8 @@ class Roles(operators.Case):
                         reply, _ = desk.call(method.upper(), target, body, token=token)
                         self.assertEqual(reply.status, 401, path)
                         self.assertTrue(reply.get("WWW-Authenticate").startswith("Bearer"))
+                    if operation.get("x-streams"):
+                        method = "head"  # what is streamed has no end
                     for role in order:
                         reply, problem = desk.call(method.upper(), target, body, token=TOKENS[role])
                         allowed = order.index(role) >= order.index(operation["x-role"])

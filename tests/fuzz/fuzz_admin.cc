@@ -19,6 +19,7 @@
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
+#include "gateway/services.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
@@ -26,7 +27,6 @@
 #include "support/virtual_clock.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
-#include "telemetry/sightings.h"
 #include <semel/once.h>
 #include <semel/reopening.h>
 #include <semel/result.h>
@@ -71,7 +71,7 @@ struct House {
   semel::OpenedStore opened = semel::make_memory_store(clock);
   semel::Once once{*opened.store, clock, 1};
   semel::telemetry::Metrics metrics;
-  semel::telemetry::Sightings sightings;
+  semel::gateway::Witness witness;
   semel::telemetry::LogSink log{-1};
   http::Gate gate;
   semel::gateway::Quotas quotas;
@@ -79,7 +79,7 @@ struct House {
   semel::gateway::Worker worker{semel::gateway::Shared{.clock = clock,
                                                        .once = once,
                                                        .metrics = metrics,
-                                                       .sightings = sightings,
+                                                       .witness = witness,
                                                        .log = log,
                                                        .gate = gate,
                                                        .quotas = quotas,

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/shape.h"
 #include "gateway/job.h"
 #include "gateway/joint_claim.h"
 #include "gateway/told.h"
@@ -16,7 +17,9 @@
 #include "once/fixture.h"
 #include "policy/target.h"
 #include "support/fake_transaction.h"
+#include "telemetry/cause.h"
 #include "telemetry/metrics.h"
+#include <semel/fingerprint.h>
 #include <semel/once.h>
 #include <semel/problem.h>
 #include <semel/response.h>
@@ -113,6 +116,27 @@ TEST_F(TellTest, TellsThatAnOutcomeWasNotKept) {
   EXPECT_EQ(lost.ending, Ending::unknown);
   EXPECT_EQ(lost.upstream_time, std::chrono::milliseconds{40});
   EXPECT_EQ(lost.problem, ProblemType::outcome_unknown);
+  EXPECT_EQ(lost.cause, telemetry::Cause::store);
+}
+
+// What differs from the request that has the key is told to the log, if that request has run here; otherwise nothing.
+TEST_F(TellTest, TellsWhatDiffers) {
+  const core::Print ran = core::print({.method = "POST", .target = "/a", .body = "1"}, BodyForm::raw, {});
+  const core::Print asked = core::print({.method = "POST", .target = "/a", .body = "2"}, BodyForm::raw, {});
+  job.identity.shape = asked.shape;
+  const Refused reused{
+      .problem = Problem::of(ProblemType::key_reused), .retry_after = {}, .detail = {}, .holder = ran.fingerprint};
+  EXPECT_EQ(told(reused).differs, "");
+  world.services.shapes.put(ran.fingerprint, ran.shape);
+  EXPECT_EQ(told(reused).differs, "body");
+}
+
+// That an answer was waited for is told apart from one that was there.
+TEST_F(TellTest, TellsThatItWaited) {
+  Replayed after{.response = test::response_of("x"), .fence = {}, .expires_at = later(), .holds_until = later()};
+  EXPECT_FALSE(told(after).waited);
+  after.waited = true;
+  EXPECT_TRUE(told(after).waited);
 }
 
 }  // namespace

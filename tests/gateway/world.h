@@ -21,7 +21,6 @@
 #include "telemetry/log_sink.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
-#include "telemetry/sightings.h"
 #include <semel/once.h>
 #include <semel/stores.h>
 
@@ -56,7 +55,7 @@ class World {
  private:
   http::Ticker ticker_{clock, context.get_executor()};
   gateway::RateLimiters limiters_;
-  telemetry::Sightings sightings_;
+  gateway::Witness witness_;
   telemetry::LogSink sink_{-1};  // nothing is logged
   telemetry::RequestLog log_{sink_};
   gateway::Fetching fetching_{clock, context.get_executor()};
@@ -67,7 +66,10 @@ class World {
   const gateway::Services services{.once = once,
                                    .clock = clock,
                                    .metrics = metrics,
-                                   .sightings = sightings_,
+                                   .sightings = witness_.sightings,
+                                   .shapes = witness_.shapes,
+                                   .tail = witness_.tail,
+                                   .sighted = nullptr,
                                    .replays = replays,
                                    .log = log_,
                                    .keys = fetching_.keys,

@@ -54,6 +54,7 @@ void StoreContract::open() {
   lookup_ = opened.lookup;
   desk_ = opened.desk;
   audit_ = opened.audit;
+  kept_ = opened.history;
   store_ = std::move(opened.store);
 }
 

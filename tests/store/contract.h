@@ -24,6 +24,7 @@
 #include "store/backends.h"
 #include "store/crew.h"
 #include "store/desk.h"
+#include "store/history.h"
 #include "store/lookup.h"
 #include "support/virtual_clock.h"
 #include <semel/clock.h>
@@ -80,6 +81,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
   store::Lookup* lookup_ = nullptr;
   store::Desk* desk_ = nullptr;  // the same
   store::AuditLog* audit_ = nullptr;
+  store::History* kept_ = nullptr;  // its telemetry
 
  private:
   void open();

@@ -1,164 +1,189 @@
-// Many threads, many keys, random calls: what each key went through must be a history that the contract allows.
+// What a store remembers of what was seen over time.
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
-#include <variant>
+#include <utility>
 #include <vector>
 
-#include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <gtest/gtest.h>
 
 #include "store/contract.h"
 #include "store/history.h"
+#include "support/run.h"
 
 namespace semel::test {
 namespace {
 
-// One key, the fences that were handed out for it, and what happened to it.
-struct Subject {
-  Key key;
-  std::mutex mutex;
-  std::vector<Fence> fences;
-  std::vector<Event> history;
+using store::HistoryKind;
+using store::HistoryRow;
+using store::HistorySpan;
+
+constexpr Millis hour{3'600'000};
+constexpr Millis day{24 * hour};
+constexpr Time monday{20'000 * day};
+constexpr HistorySpan always{.from = Time{}, .to = monday + 1'000 * day};
+
+HistoryRow row(std::string subject, Time at, std::string value, HistoryKind kind = HistoryKind::sighting) {
+  return {.kind = kind, .subject = std::move(subject), .at = at, .value = std::move(value)};
+}
+
+// The history of the store under test, as a test uses it.
+class Remembered {
+ public:
+  Remembered(boost::asio::io_context& context, store::History* history) : context_(context), history_(history) {
+    if (history == nullptr) throw std::runtime_error("the store has no history");
+  }
+
+  void append(std::vector<HistoryRow> rows) {
+    const Result<void> appended = try_append(std::move(rows));
+    if (!appended) throw std::runtime_error("it cannot be written: " + appended.error().detail);
+  }
+  Result<void> try_append(std::vector<HistoryRow> rows) { return run(context_, history_->append(std::move(rows))); }
+
+  std::vector<std::string> read(const std::string& subject, HistorySpan span = always, std::size_t limit = 1'000,
+                                HistoryKind kind = HistoryKind::sighting) {
+    Result<std::vector<HistoryRow>> rows = run(context_, history_->read(kind, subject, span, limit));
+    if (!rows) throw std::runtime_error("it cannot be read: " + rows.error().detail);
+    std::vector<std::string> values;
+    for (const HistoryRow& each : *rows) {
+      EXPECT_EQ(each.subject, subject);
+      EXPECT_TRUE(span.holds(each.at));
+      values.push_back(each.value);
+    }
+    return values;
+  }
+
+  // All pages.
+  std::vector<HistoryRow> scan(HistorySpan span, std::size_t limit, HistoryKind kind = HistoryKind::sighting) {
+    std::vector<HistoryRow> all;
+    std::string cursor;
+    for (int pages = 0; pages < 1'000; ++pages) {
+      Result<store::HistoryPage> page = run(context_, history_->scan(kind, span, cursor, limit));
+      if (!page) throw std::runtime_error("it cannot be scanned: " + page.error().detail);
+      if (page->rows.size() > limit) throw std::runtime_error("the page is too long");
+      for (HistoryRow& each : page->rows) all.push_back(std::move(each));
+      cursor = page->cursor;
+      if (cursor.empty()) return all;
+    }
+    throw std::runtime_error("the scan does not end");
+  }
+
+  void prune(Time before, HistoryKind kind = HistoryKind::sighting) {
+    const Result<void> pruned = run(context_, history_->prune(kind, before));
+    if (!pruned) throw std::runtime_error("it cannot be pruned: " + pruned.error().detail);
+  }
+
+  std::string refusal_of(const std::string& cursor) {
+    return std::string(said(run(context_, history_->scan(HistoryKind::sighting, always, cursor, 10))));
+  }
+
+ private:
+  boost::asio::io_context& context_;
+  store::History* history_;
 };
 
-struct Play {
-  Store* store = nullptr;
-  std::vector<Subject>* subjects = nullptr;
-  std::uint64_t calls_max = 0;
-  std::atomic<std::uint64_t> calls = 0;
-  std::atomic<std::uint64_t> ticks = 0;
-};
+using Values = std::vector<std::string>;
 
-Reply reply_of(const Held& held) {
-  switch (held.record.state) {
-    case Record::State::running:
-      return Reply::held_running;
-    case Record::State::done:
-      return Reply::held_done;
-    case Record::State::unknown:
-      return Reply::held_unknown;
-    default:
-      throw std::runtime_error("a released record is never reported");
-  }
+// The rows of a subject come back in the order of time, over days, whatever the order in which they were added, and
+// those of others do not.
+TEST_P(StoreContract, ARowIsReadBySubjectInTheOrderOfTime) {
+  Remembered history(context_, kept_);
+  history.append({row("b", monday + 3 * day, "late"), row("b", monday, "first")});
+  history.append({row("a", monday + hour, "a"), row("bb", monday + hour, "bb"), row("c", monday + hour, "c")});
+  history.append({row("b", monday + hour, "second"), row("b", monday + 5 * day, "latest")});
+  EXPECT_EQ(history.read("b"), (Values{"first", "second", "late", "latest"}));
+  EXPECT_EQ(history.read("b", {.from = monday + Millis{1}, .to = monday + 3 * day}), Values{"second"});
+  EXPECT_EQ(history.read("b", {.from = monday + hour, .to = monday + 5 * day}), (Values{"second", "late"}));
+  EXPECT_EQ(history.read("b", always, 2), (Values{"first", "second"}));
+  EXPECT_EQ(history.read("a"), Values{"a"});
+  EXPECT_TRUE(history.read("nobody").empty());
+  EXPECT_TRUE(history.read("b", always, 10, HistoryKind::finding).empty());
 }
 
-// One that was granted for this key, by anybody; now and then one that never was.
-Fence some_fence(Subject& subject, std::mt19937_64& random) {
-  const std::scoped_lock lock(subject.mutex);
-  if (subject.fences.empty() || random() % 16 == 0) return {.number = 1 + (random() % 3), .owner = random()};
-  const std::size_t back = std::min<std::size_t>(random() % 3, subject.fences.size() - 1);
-  return subject.fences[subject.fences.size() - 1 - back];
+// Any bytes will do as a subject or a value; an empty value is a value.
+TEST_P(StoreContract, ARowHoldsAnyBytes) {
+  Remembered history(context_, kept_);
+  const std::string subject("\0\xff\x01 key", 7);
+  std::string value("\0\xff", 2);
+  value.append(100'000, '\xe9');
+  history.append({row(subject, monday, value), row("empty", monday, "")});
+  EXPECT_EQ(history.read(subject), Values{value});
+  EXPECT_EQ(history.read("empty"), Values{""});
 }
 
-Task<void> claim_once(Play* play, Subject* subject, Event* event, std::uint64_t owner) {
-  Terms terms;
-  terms.lease = ample;
-  terms.owner = owner;
-  terms.lapsed = event->deed == Deed::claim_over ? Terms::Lapsed::taken_over : Terms::Lapsed::stands;
-  const Key key = subject->key;
-  const Fingerprint fingerprint = fingerprint_of(1);
-  const Result<Claim> claim = co_await play->store->claim(key, fingerprint, terms);
-  if (!claim) throw std::runtime_error("the claim failed: " + claim.error().detail);
-  if (const auto* granted = std::get_if<Granted>(&*claim)) {
-    event->reply = Reply::granted;
-    event->fence = granted->fence;
-    co_return;
-  }
-  const Held& held = std::get<Held>(*claim);
-  event->reply = reply_of(held);
-  event->fence = held.record.fence;
-  if (held.record.response != nullptr) event->tag = std::stoull(held.record.response->body);
+// Two rows of one subject and one moment are two, unless they say that they are the same: then the last is kept.
+TEST_P(StoreContract, RowsOfOneMomentAreKeptApartByTheirNumbers) {
+  Remembered history(context_, kept_);
+  history.append({row("a", monday, "x"), row("a", monday, "x")});
+  history.append({row("a", monday, "x")});
+  EXPECT_EQ(history.read("a").size(), 3U);
+  HistoryRow first = row("b", monday, "y");
+  first.number = 7;
+  HistoryRow last = first;
+  last.value = "z";
+  history.append({first});
+  history.append({first, last});
+  EXPECT_EQ(history.read("b"), Values{"z"});
 }
 
-Task<void> act_once(Play* play, Subject* subject, Event* event) {
-  const Key key = subject->key;
-  const Fence fence = event->fence;
-  Result<void> result;
-  switch (event->deed) {
-    case Deed::renew:
-      result = co_await play->store->renew(key, fence, ample);
-      break;
-    case Deed::release:
-      result = co_await play->store->release(key, fence);
-      break;
-    default: {
-      const SharedResponse response = event->deed == Deed::complete ? answer_of(std::to_string(event->tag)) : nullptr;
-      result = co_await play->store->complete(key, fence, response);
-    }
+// A scan comes by every row of its span once, page by page, and by nothing else.
+TEST_P(StoreContract, AScanComesByEveryRowOnce) {
+  Remembered history(context_, kept_);
+  std::vector<HistoryRow> rows;
+  std::set<std::string> wanted;
+  for (int i = 0; i < 300; ++i) {
+    const Time at = monday + i * 30 * Millis{60'000};
+    rows.push_back(row("s" + std::to_string(i % 7), at, std::to_string(i)));
+    if (at >= monday + day && at < monday + 4 * day) wanted.insert(std::to_string(i));
   }
-  if (!result && result.error().code != Code::fenced) throw std::runtime_error(result.error().detail);
-  event->reply = result ? Reply::ok : Reply::fenced;
+  rows.push_back(row("s1", monday + day, "of another kind", HistoryKind::finding));
+  history.append(std::move(rows));
+  for (const std::size_t limit : {std::size_t{1}, std::size_t{10}, std::size_t{10'000}}) {
+    std::set<std::string> seen;
+    const std::vector<HistoryRow> found = history.scan({.from = monday + day, .to = monday + 4 * day}, limit);
+    for (const HistoryRow& each : found) seen.insert(each.value);
+    EXPECT_EQ(found.size(), seen.size());
+    EXPECT_EQ(seen, wanted);
+  }
+  EXPECT_TRUE(history.scan({.from = monday - 9 * day, .to = monday}, 10).empty());
 }
 
-Deed some_deed(std::mt19937_64& random) {
-  using enum Deed;
-  constexpr std::array deeds{claim, claim,   claim,   claim_over, claim_over, claim_over,       renew,
-                             renew, release, release, release,    complete,   complete_unknown, complete_unknown};
-  return deeds.at(random() % deeds.size());
+// Old days are dropped as a whole, and only those of one kind.
+TEST_P(StoreContract, PruningDropsWholeDays) {
+  Remembered history(context_, kept_);
+  history.append({row("a", monday - day, "sunday"), row("a", monday, "monday"), row("a", monday + day, "tuesday"),
+                  row("b", monday - 9 * day, "old"), row("a", monday - day, "other", HistoryKind::finding)});
+  history.prune(monday + hour);
+  EXPECT_EQ(history.read("a"), (Values{"monday", "tuesday"}));
+  EXPECT_TRUE(history.read("b").empty());
+  EXPECT_EQ(history.read("a", always, 10, HistoryKind::finding), Values{"other"});
+  EXPECT_EQ(history.scan(always, 10).size(), 2U);
+  history.prune(monday + hour);
+  history.append({row("b", monday + hour, "new")});
+  EXPECT_EQ(history.read("b"), Values{"new"});
 }
 
-// Plays on a window of a few keys that moves along, so that keys meet many callers, end, and are left behind.
-Task<void> play_on(Play* play, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const Executor executor = co_await boost::asio::this_coro::executor;
-  const boost::asio::use_awaitable_t<Executor> token;
-  for (;;) {
-    const std::uint64_t call = play->calls.fetch_add(1);
-    if (call >= play->calls_max) co_return;
-    const std::size_t window = 6;
-    const std::size_t at = (call * (play->subjects->size() - window) / play->calls_max) + (random() % window);
-    Subject& subject = (*play->subjects)[at];
-    Event event;
-    event.deed = some_deed(random);
-    event.tag = event.deed == Deed::complete ? call : 0;
-    event.fence = some_fence(subject, random);
-    co_await boost::asio::post(executor, token);
-    event.begun = play->ticks.fetch_add(1);
-    if (event.deed == Deed::claim || event.deed == Deed::claim_over) {
-      co_await claim_once(play, &subject, &event, random() | 1U);
-    } else {
-      co_await act_once(play, &subject, &event);
-    }
-    event.ended = play->ticks.fetch_add(1);
-    const std::scoped_lock lock(subject.mutex);
-    if (event.reply == Reply::granted) subject.fences.push_back(event.fence);
-    subject.history.push_back(event);
-  }
+// What is too much is refused as a whole, and so is a cursor that no scan gave.
+TEST_P(StoreContract, WhatIsTooLargeForTheHistoryIsRefused) {
+  Remembered history(context_, kept_);
+  EXPECT_EQ(said(history.try_append({row(std::string(129, 's'), monday, "x")})), "invalid");
+  EXPECT_EQ(said(history.try_append({row("s", monday, std::string(600'000, 'x'))})), "invalid");
+  EXPECT_EQ(said(history.try_append({row("s", Time{Millis{-1}}, "x")})), "invalid");
+  EXPECT_EQ(said(history.try_append(std::vector<HistoryRow>(10'001, row("s", monday, "x")))), "invalid");
+  EXPECT_EQ(said(history.try_append({})), "ok");
+  EXPECT_TRUE(history.read("s").empty());
+  for (const char* const cursor : {"x", "1.2", "1.2.zz", "1.x.00", ".."})
+    EXPECT_EQ(history.refusal_of(cursor), "invalid");
 }
 
-// 40,000 random calls on 400 keys, from 64 callers on four threads: no answer that the contract does not allow.
-TEST_P(StoreContract, RandomHistoriesAreFaithful) {
-  std::vector<Subject> subjects(400);
-  for (Subject& subject : subjects) subject.key = fresh_key();
-  Play play;
-  play.store = store_.get();
-  play.subjects = &subjects;
-  play.calls_max = 40'000;
-
-  crew_.run(4, [&](std::size_t thread, boost::asio::io_context& context) {
-    for (std::size_t lane = 0; lane < 16; ++lane) start(context, play_on(&play, (thread * 100) + lane));
-    context.run();
-  });
-
-  std::array<std::size_t, 6> replies{};
-  for (const Subject& subject : subjects) {
-    for (const std::string& fault : faults(subject.history)) ADD_FAILURE() << fault;
-    for (const Event& event : subject.history) ++replies.at(static_cast<std::size_t>(event.reply));
-  }
-  for (const std::size_t count : replies) EXPECT_GT(count, 200U);  // every answer there is has been met
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    RecordProperty("replies_" + std::to_string(i), std::to_string(replies.at(i)));
-  }
+// The history is there when the store is opened again.
+TEST_P(ReopenContract, TheHistoryStays) {
+  Remembered(context_, kept_).append({row("a", monday, "kept")});
+  reopen();
+  EXPECT_EQ(Remembered(context_, kept_).read("a"), Values{"kept"});
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(RequestLogTest, WritesAWholeEntry) {
   Key key;
   key.id = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd};
+  key.scope = {0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32};
   const LogEntry entry{.at = noon,
                        .level = config::LogLevel::warning,
                        .method = "POST",
@@ -83,6 +84,11 @@ TEST(RequestLogTest, WritesAWholeEntry) {
                        .fence = 7,
                        .time = 1'234'567ns,
                        .upstream_time = 1'000'000'000ns,
+                       .cause = "reset",
+                       .differs = "target, body",
+                       .would = "replay",
+                       .client = "2001:db8::1",
+                       .agent = "shop/1 \"x\"",
                        .trace = "00-ab-cd-01",
                        .detail = "why",
                        .event_type = "payout.paid",
@@ -90,7 +96,9 @@ TEST(RequestLogTest, WritesAWholeEntry) {
   EXPECT_EQ(line_of(entry),
             R"({"time":"2024-02-29T12:00:00.007Z","level":"warning","event":"request","method":"POST",)"
             R"("path":"/v1/pay","route":"/v1/*","status":422,"outcome":"refused","problem":"key-reused",)"
-            R"("key":"0123456789ab","fence":7,"ms":1.234,"upstream_ms":1000.000,"trace":"00-ab-cd-01","detail":"why",)"
+            R"("cause":"reset","differs":"target, body","would":"replay",)"
+            R"("key":"0123456789ab","scope":"fedcba987654","fence":7,"ms":1.234,"upstream_ms":1000.000,)"
+            R"("client":"2001:db8::1","agent":"shop/1 \"x\"","trace":"00-ab-cd-01","detail":"why",)"
             R"("event_type":"payout.paid","object":"po_1"})"
             "\n");
 }
@@ -106,7 +114,16 @@ TEST(RequestLogTest, LeavesOutWhatIsNotKnown) {
                             "\n");
 }
 
-// Of a key there are six bytes of its hash. Neither its text nor its scope can be found in the line.
+// A client cannot make a line long by its User-Agent.
+TEST(RequestLogTest, ShortensTheAgent) {
+  const std::string agent(10'000, 'x');
+  LogEntry entry = entry_at(noon);
+  entry.agent = agent;
+  EXPECT_EQ(boost::json::parse(line_of(entry)).at("agent").as_string().size(), agent_bytes_max);
+}
+
+// Of a key there are six bytes of its hash, and as many of its scope's. Neither its text nor its scope can be found in
+// the line.
 TEST(RequestLogTest, TellsNoKeyAndNoScope) {
   const Key key = *make_key("default", "Bearer canary-scope", "canary-key");
   LogEntry entry = entry_at(noon);
@@ -115,6 +132,7 @@ TEST(RequestLogTest, TellsNoKeyAndNoScope) {
   const std::string line = line_of(entry);
   EXPECT_EQ(line.find("canary"), std::string::npos) << line;
   EXPECT_EQ(boost::json::parse(line).at("key").as_string().size(), 12U);
+  EXPECT_EQ(boost::json::parse(line).at("scope").as_string().size(), 12U);
 }
 
 // Whatever bytes a client sends, one entry is one line of JSON, and it says these bytes.

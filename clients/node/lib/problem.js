@@ -56,7 +56,9 @@ export function problemReply(slug, reply, said = {}) {
   const [usualStatus, usualRetry, title, usualDetail] = ROWS[slug];
   const { status = usualStatus, retry = usualRetry, retryAfterMs = 0, why = '' } = said;
   const unsettled = slug === 'outcome-unknown' && retry === 'same-key';
-  const detail = unsettled ? UNSETTLED : why === '' ? usualDetail : `${usualDetail} ${why}`;
+  const own = slug === 'outcome-unknown' && status !== usualStatus;  // the caller's own attempt was cut off
+  const words = unsettled ? UNSETTLED : why === '' ? usualDetail : `${usualDetail} ${why}`;
+  const detail = own ? words.replace(/^An (earlier )?attempt with this key/, 'This attempt') : words;
   const fields = [CONTENT_TYPE];
   if (retryAfterMs > 0 || (retry === 'same-key' && SAYS_WHEN.has(slug))) {
     fields.push(['Retry-After', String(Math.max(1, Math.ceil(retryAfterMs / 1000)))]);

@@ -23,7 +23,9 @@
 
 #include "cli/command.h"
 #include "cli/keys/admin_call.h"
+#include "cli/keys/admin_options.h"
 #include "cli/keys/text.h"
+#include "cli/keys/watch.h"
 #include "cli/load.h"
 #include "core/encoding.h"
 #include "store/audit_log.h"
@@ -35,12 +37,7 @@ namespace {
 
 namespace json = boost::json;
 
-struct KeysArguments {
-  std::string admin = "http://127.0.0.1:9080";
-  std::string token;
-  std::string config;
-  bool json = false;
-
+struct KeysArguments : AdminOptions {
   std::string key;   // the text of a key, or an id
   std::string text;  // of a key whose id is given
   std::string space = "default";
@@ -63,17 +60,6 @@ struct KeysArguments {
 };
 using Given = std::shared_ptr<KeysArguments>;
 
-int complain(std::string_view what, int code) {
-  fmt::print(stderr, "semel keys: {}\n", what);
-  return code;
-}
-
-int code_for(std::uint16_t status) {
-  if (status == 401 || status == 403) return 3;
-  if (status == 400) return 2;
-  return status == 404 || status == 409 ? 1 : 4;
-}
-
 // A request, and its answer as JSON. What is no success is printed, and `code` says how to exit.
 struct Heard {
   int code = 0;
@@ -92,22 +78,9 @@ Heard ask(const KeysArguments& given, const std::string& method, const std::stri
   }
   Heard heard{.code = 0, .body = std::move(value.get_object())};
   if (answer->status == 200) return heard;
-  heard.code = code_for(answer->status);
   if (given.json) fmt::print("{}\n", answer->body);
-  const json::value* const detail = heard.body.if_contains("detail");
-  complain(detail != nullptr && detail->is_string() ? std::string_view(detail->get_string()) : "refused", heard.code);
+  heard.code = complain_of(answer->status, answer->body);
   return heard;
-}
-
-std::string encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-    if (plain) out += c;
-    if (!plain) out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
 }
 
 bool split_header(const std::string& header, std::string& name, std::string& value) {
@@ -159,10 +132,29 @@ int find(const KeysArguments& given) {
   return 0;
 }
 
+// The timeline of a key. Empty if its store keeps none.
+json::object life_of(const KeysArguments& given, const std::string& id) {
+  const Result<AdminServer> server = admin_server(given.admin, given.token, given.config);
+  if (!server) return {};
+  const Result<AdminAnswer> answer = call_admin(*server, "GET", "/v1/keys/" + id + "/timeline", "");
+  boost::system::error_code error;
+  json::value value = answer && answer->status == 200 ? json::parse(answer->body, error) : json::value();
+  return !error && value.is_object() ? std::move(value.get_object()) : json::object();
+}
+
 int show(const KeysArguments& given) {
   const Heard heard = ask(given, "GET", "/v1/keys/" + encoded(given.key), "");
   if (heard.code != 0) return heard.code;
-  fmt::print("{}", given.json ? json::serialize(heard.body) + "\n" : key_text(heard.body));
+  const std::string id(heard.body.at("id").as_string());
+  const json::object life = life_of(given, id);
+  if (!given.json) {
+    fmt::print("{}{}", key_text(heard.body), timeline_text(life));
+    return 0;
+  }
+  json::object all = heard.body;
+  for (const auto& [member, value] : life) all.emplace(member, value);
+  all.erase("key");
+  fmt::print("{}\n", json::serialize(all));
   return 0;
 }
 
@@ -259,13 +251,7 @@ int audit(const KeysArguments& given, bool verify) {
 }
 
 CLI::App* add(CLI::App& keys, const Given& given, const char* name, const char* what) {
-  CLI::App* command = keys.add_subcommand(name, what);
-  command->add_option("--admin", given->admin, "The admin listener of a gateway")->capture_default_str();
-  command->add_option("--token", given->token, "Of the role that is needed (or the environment's SEMEL_ADMIN_TOKEN)")
-      ->envname("SEMEL_ADMIN_TOKEN");
-  command->add_option("-c,--config", given->config, "Take both from this configuration");
-  command->add_flag("--json", given->json, "Print JSON");
-  return command;
+  return add_admin_command(keys, *given, name, what);
 }
 
 void add_request(CLI::App& command, const Given& given) {
@@ -320,7 +306,7 @@ void add_keys(CLI::App& app, Command& run) {
   found->add_option("--object", given->object, "In place of the event's id: the object that it is about");
   found->callback([given, &run] { run = [given] { return find(*given); }; });
 
-  CLI::App* shown = add(*keys, given, "show", "How a key stands");
+  CLI::App* shown = add(*keys, given, "show", "How a key stands, and its life: attempts, outcomes, repeats");
   shown->add_option("id", given->key, "Its id, or the beginning of it, as in a line of the log")->required();
   shown->callback([given, &run] { run = [given] { return show(*given); }; });
 
@@ -333,6 +319,7 @@ void add_keys(CLI::App& app, Command& run) {
   listed->callback([given, &run] { run = [given] { return list(*given); }; });
 
   add_acts(*keys, given, run);
+  add_watch(*keys, run);
 }
 
 }  // namespace semel::cli

@@ -240,6 +240,9 @@ class Batch::Judge {
   static void answer(const Key&, ListCall& /*request*/) {}
   static void answer(const Key&, AppendCall& /*request*/) {}
   static void answer(const Key&, AuditCall& /*request*/) {}
+  static void answer(const Key&, NoteCall& /*request*/) {}
+  static void answer(const Key&, PastCall& /*request*/) {}
+  static void answer(const Key&, PruneCall& /*request*/) {}
 
   template <class Step>
   Result<void> hold(const Key& key, Step&& step) {

@@ -25,9 +25,11 @@
 #include "store/embedded/audit_file.h"
 #include "store/embedded/committer.h"
 #include "store/embedded/desk.h"
+#include "store/embedded/history.h"
 #include "store/embedded/recent_writes.h"
 #include "store/embedded/rocks_ledger.h"
 #include "store/glance.h"
+#include "store/history.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -43,15 +45,18 @@ constexpr std::size_t sweep_chunk = 256;  // so that no call waits long behind a
 
 class EmbeddedStore : public BatchedStore, public Glance {
  public:
-  EmbeddedStore(std::unique_ptr<RocksLedger> ledger, const std::filesystem::path& folder)
+  EmbeddedStore(std::unique_ptr<RocksLedger> ledger, const std::filesystem::path& folder,
+                std::unique_ptr<EmbeddedHistory> history)
       : BatchedStore(sweep_chunk),
         ledger_(std::move(ledger)),
         committer_(*ledger_, recent_, ledger_->clock()),
         desk_(*ledger_, committer_),
-        audit_(folder) {}
+        audit_(folder),
+        history_(std::move(history)) {}
 
   Desk& desk() { return desk_; }
   AuditLog& audit() { return audit_; }
+  History* history() { return history_.get(); }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
@@ -113,22 +118,27 @@ class EmbeddedStore : public BatchedStore, public Glance {
   Committer committer_;
   EmbeddedDesk desk_;
   AuditFile audit_;
+  std::unique_ptr<EmbeddedHistory> history_;  // null if there is none
 };
 
 }  // namespace
 
 Result<CapableStore> open_with_keys(Clock& clock, EmbeddedOptions options, const std::vector<core::AesKey>& keys) {
   const std::filesystem::path folder = options.path;
+  const std::uint64_t free_bytes_min = options.free_bytes_min;
   Result<std::unique_ptr<RocksLedger>> ledger = RocksLedger::open(clock, std::move(options), keys);
   if (!ledger) return std::unexpected(std::move(ledger.error()));
   CapableStore opened;
   opened.identity = (*ledger)->identity();
-  auto store = std::make_unique<EmbeddedStore>(*std::move(ledger), folder);
+  // The ledger has the lock of the folder by now.
+  std::unique_ptr<EmbeddedHistory> history = EmbeddedHistory::open(clock, folder / "history", free_bytes_min);
+  auto store = std::make_unique<EmbeddedStore>(*std::move(ledger), folder, std::move(history));
   opened.reopening = store.get();
   opened.glance = store.get();
   opened.lookup = store.get();
   opened.desk = &store->desk();
   opened.audit = &store->audit();
+  opened.history = store->history();
   opened.store = std::move(store);
   return opened;
 }

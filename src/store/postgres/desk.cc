@@ -1,11 +1,9 @@
-// Every call goes over the one connection that is made when the first of them comes.
 #include "store/postgres/desk.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <expected>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +15,6 @@
 #include "store/desk.h"
 #include "store/identity.h"
 #include "store/postgres/desk_statements.h"
-#include "store/postgres/driver.h"
 #include <semel/async.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -25,30 +22,12 @@
 
 namespace semel::store::postgres {
 
-// Connecting takes a while, so it is not done on the caller's thread.
-Async<void> PostgresDesk::submit(StoreCall* call) {
-  Driver* driver = nullptr;
-  Result<void> started;
-  const auto connect = [&] {
-    if (driver_ == nullptr) {
-      auto fresh = std::make_unique<Driver>(clock_, options_);
-      started = fresh->start();
-      if (started) driver_ = std::move(fresh);
-    }
-    driver = driver_.get();
-  };
-  co_await aside_.run(connect);
-  if (!started) co_return started;
-  co_await driver->submit(*call);
-  co_return Result<void>();
-}
-
 Async<std::vector<Held>> PostgresDesk::find(std::string id_begins, std::size_t limit) {
   StoreCall call;
   auto& request = call.request.emplace<FindCall>();
   request.id_begins = std::move(id_begins);
   request.limit = limit;
-  Result<void> asked = co_await submit(&call);
+  Result<void> asked = co_await driver_.submit(&call);
   if (!asked) co_return std::unexpected(std::move(asked.error()));
   co_return std::move(request.answer);
 }
@@ -59,7 +38,7 @@ Async<KeyList> PostgresDesk::list(KeyFilter filter, std::string cursor) {
   auto& request = call.request.emplace<ListCall>();
   request.filter = std::move(filter);
   request.cursor = std::move(cursor);
-  Result<void> asked = co_await submit(&call);
+  Result<void> asked = co_await driver_.submit(&call);
   if (!asked) co_return std::unexpected(std::move(asked.error()));
   co_return std::move(request.answer);
 }
@@ -68,7 +47,7 @@ Async<void> PostgresDesk::settle(Digest id, core::Settlement settlement) {
   StoreCall call{.key = {.id = id, .scope = {}, .space = {}}, .request = {}};
   auto& request = call.request.emplace<SettleCall>();
   request.settlement = std::move(settlement);
-  Result<void> asked = co_await submit(&call);
+  Result<void> asked = co_await driver_.submit(&call);
   if (!asked) co_return asked;
   if (request.answer || request.answer.error().code != Code::fenced) changed_(id);
   co_return std::move(request.answer);
@@ -80,7 +59,7 @@ Async<AuditEntry> PostgresDesk::append(std::string text) {
   request.text = std::move(text);
   const core::Salt salt = random_salt();
   std::memcpy(&request.token, salt.data(), sizeof(request.token));
-  Result<void> asked = co_await submit(&call);
+  Result<void> asked = co_await driver_.submit(&call);
   if (!asked) co_return std::unexpected(std::move(asked.error()));
   co_return std::move(request.answer);
 }
@@ -90,7 +69,7 @@ Async<std::vector<AuditEntry>> PostgresDesk::read(std::uint64_t after, std::size
   auto& request = call.request.emplace<AuditCall>();
   request.after = after;
   request.limit = limit;
-  Result<void> asked = co_await submit(&call);
+  Result<void> asked = co_await driver_.submit(&call);
   if (!asked) co_return std::unexpected(std::move(asked.error()));
   co_return std::move(request.answer);
 }

@@ -5,17 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/settlement.h"
-#include "store/aside.h"
 #include "store/audit_log.h"
-#include "store/call.h"
 #include "store/desk.h"
 #include "store/postgres/driver.h"
+#include "store/postgres/late_driver.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -28,7 +26,7 @@ class PostgresDesk : public Desk, public AuditLog {
  public:
   // `changed` is called with each key that was settled here, or may have been.
   PostgresDesk(const Clock& clock, DriverOptions options, std::function<void(const Digest&)> changed)
-      : clock_(clock), options_(std::move(options)), changed_(std::move(changed)) {}
+      : changed_(std::move(changed)), driver_(clock, std::move(options)) {}
 
   Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) override;
   Async<KeyList> list(KeyFilter filter, std::string cursor) override;
@@ -37,13 +35,8 @@ class PostgresDesk : public Desk, public AuditLog {
   Async<std::vector<AuditEntry>> read(std::uint64_t after, std::size_t limit) override;
 
  private:
-  Async<void> submit(StoreCall* call);
-
-  const Clock& clock_;
-  const DriverOptions options_;
   const std::function<void(const Digest&)> changed_;
-  std::unique_ptr<Driver> driver_;  // null until it is first used; made on the thread of aside_
-  Aside aside_;
+  LateDriver driver_;
 };
 
 }  // namespace semel::store::postgres

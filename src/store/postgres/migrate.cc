@@ -33,8 +33,8 @@ std::string joined(std::initializer_list<std::string_view> parts) {
 
 std::span<const Migration> migrations() {
   static const std::string first = joined({tables_1, objects_1, identity_1, await_1});
-  static const std::string second = joined(
-      {standing_2, claim_2, former_2, ordered_2, holders_2, look_2, sweep_2, before_2, desk_2, audit_2, settings_2});
+  static const std::string second = joined({standing_2, claim_2, former_2, ordered_2, holders_2, look_2, sweep_2,
+                                            before_2, desk_2, audit_2, history_2, settings_2});
   static const std::array<Migration, 2> all{{{.version = 1, .sql = first}, {.version = 2, .sql = second}}};
   return all;
 }

@@ -15,6 +15,7 @@ extern const std::string_view sweep_2;
 extern const std::string_view before_2;
 extern const std::string_view desk_2;
 extern const std::string_view audit_2;
+extern const std::string_view history_2;
 extern const std::string_view settings_2;
 
 }  // namespace semel::store::postgres

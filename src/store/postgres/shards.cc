@@ -19,7 +19,9 @@
 #include "store/audit_log.h"
 #include "store/capable_store.h"
 #include "store/desk.h"
+#include "store/history.h"
 #include "store/lookup.h"
+#include "store/postgres/sharded_history.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -93,9 +95,20 @@ class ShardedChanges : public RemoteChanges {
   const std::vector<Shard>& shards_;
 };
 
+// In the order of the names, whatever that of the addresses is.
+std::vector<History*> histories_of(const std::vector<Shard>& shards, const ShardNames& names) {
+  std::vector<std::pair<std::string, History*>> named;
+  for (std::size_t i = 0; i < shards.size(); ++i) named.emplace_back(names.all[i], shards[i].opened.history);
+  std::ranges::sort(named);
+  std::vector<History*> histories;
+  for (const auto& [name, history] : named) histories.push_back(history);
+  return histories;
+}
+
 class ShardedStore : public Store, public Endings, public Reopening, public Lookup {
  public:
-  ShardedStore(std::vector<Shard> shards, ShardNames names) : shards_(std::move(shards)), names_(std::move(names)) {
+  ShardedStore(std::vector<Shard> shards, ShardNames names)
+      : shards_(std::move(shards)), names_(std::move(names)), history_(histories_of(shards_, names_)) {
     for (const std::string& name : names_.former) {
       former_.push_back(static_cast<std::size_t>(std::ranges::find(names_.all, name) - names_.all.begin()));
     }
@@ -103,6 +116,7 @@ class ShardedStore : public Store, public Endings, public Reopening, public Look
 
   Desk& desk() { return desk_; }
   RemoteChanges& changes() { return changes_; }
+  History& history() { return history_; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     Store& home = home_of(key);
@@ -193,6 +207,7 @@ class ShardedStore : public Store, public Endings, public Reopening, public Look
   std::vector<std::size_t> former_;  // positions of names_.former
   ShardedDesk desk_{shards_};
   ShardedChanges changes_{shards_};
+  ShardedHistory history_;
 };
 
 }  // namespace
@@ -216,6 +231,8 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
   const bool reopens =
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.reopening != nullptr; });
   const bool looks = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.lookup != nullptr; });
+  const bool remembers =
+      std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.history != nullptr; });
   const bool sees = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.desk != nullptr; });
   const bool changes = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.changes != nullptr; });
   // One of them has the log, whatever the order of the addresses.
@@ -229,6 +246,7 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
   if (sees) opened.desk = &sharded->desk();
   if (changes) opened.changes = &sharded->changes();
   opened.audit = audit;
+  if (remembers) opened.history = &sharded->history();
   opened.store = std::move(sharded);
   return opened;
 }

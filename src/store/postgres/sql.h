@@ -55,8 +55,13 @@ inline constexpr Sql settle_sql{.name = "semel_settle",
 inline constexpr Sql append_sql{.name = "semel_append_audit",
                                 .text = "SELECT * FROM semel.append_audit_2($1,$2,$3,$4)"};
 inline constexpr Sql audit_sql{.name = "semel_read_audit", .text = "SELECT * FROM semel.read_audit_2($1,$2,$3,$4)"};
-inline constexpr std::array<Sql, 14> all_sql{claim_sql,  ordered_sql, complete_sql, release_sql, renew_sql,
-                                             reopen_sql, sweep_sql,   former_sql,   find_sql,    list_sql,
-                                             settle_sql, look_sql,    append_sql,   audit_sql};
+inline constexpr Sql note_sql{.name = "semel_note", .text = "SELECT semel.note_2($1,$2,$3,$4,$5,$6,$7)"};
+inline constexpr Sql past_sql{.name = "semel_past", .text = "SELECT * FROM semel.past_2($1,$2,$3,$4,$5,$6,$7)"};
+inline constexpr Sql scan_sql{.name = "semel_scan",
+                              .text = "SELECT * FROM semel.scan_2($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)"};
+inline constexpr Sql prune_sql{.name = "semel_prune", .text = "SELECT semel.prune_2($1,$2,$3,$4,$5)"};
+inline constexpr std::array<Sql, 18> all_sql{claim_sql,  ordered_sql, complete_sql, release_sql, renew_sql,  reopen_sql,
+                                             sweep_sql,  former_sql,  find_sql,     list_sql,    settle_sql, look_sql,
+                                             append_sql, audit_sql,   note_sql,     past_sql,    scan_sql,   prune_sql};
 
 }  // namespace semel::store::postgres

@@ -21,6 +21,7 @@
 #include "store/call.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/desk_statements.h"
+#include "store/postgres/history_statements.h"
 #include "store/postgres/parameters.h"
 #include "store/postgres/rows.h"
 #include "store/postgres/sql.h"
@@ -189,6 +190,7 @@ bool Statement::send(const Link& link, Millis patience) const {
     return holders<ReleaseCall>(link, rows, patience, std::nullopt, nothing).send(link, release_sql);
   }
   if (kind_ >= kind_settle && kind_ <= kind_audit) return send_desk(link, entries_.front().call(), patience);
+  if (kind_ >= kind_note && kind_ <= kind_prune) return send_history(link, entries_.front().call(), patience);
   if (kind_ == kind_reopen) {
     Parameters keys = opening(link, patience);
     Array ids(Element::bytea, rows.size());
@@ -229,6 +231,9 @@ Statement::Outcome Statement::read(const PGresult* reply) {
     outcome.answered.push_back(std::move(*entries_.front().waiting));
   } else if (kind_ > kind_settle && kind_ <= kind_audit) {
     read_desk(reply, entries_.front().call());
+    outcome.answered.push_back(std::move(*entries_.front().waiting));
+  } else if (kind_ >= kind_note && kind_ <= kind_prune) {
+    read_history(reply, entries_.front().call());
     outcome.answered.push_back(std::move(*entries_.front().waiting));
   } else if (kind_ == kind_claim || kind_ == kind_former) {
     read_claims(reply, outcome);

@@ -63,12 +63,15 @@ inline constexpr std::size_t kind_find = 8;
 inline constexpr std::size_t kind_list = 9;
 inline constexpr std::size_t kind_append = 10;
 inline constexpr std::size_t kind_audit = 11;
-inline constexpr std::size_t kind_ordered = 12;
-inline constexpr std::size_t kind_former = 13;
-inline constexpr std::size_t kinds = 14;
+inline constexpr std::size_t kind_note = 12;
+inline constexpr std::size_t kind_past = 13;
+inline constexpr std::size_t kind_prune = 14;
+inline constexpr std::size_t kind_ordered = 15;
+inline constexpr std::size_t kind_former = 16;
+inline constexpr std::size_t kinds = 17;
 // Whether calls of the kind go one at a time.
 inline constexpr bool is_single(std::size_t kind) {
-  return kind == kind_sweep || (kind >= kind_settle && kind <= kind_audit);
+  return kind == kind_sweep || (kind >= kind_settle && kind <= kind_prune);
 }
 inline std::size_t kind_of(const Entry& entry) {
   const auto* claim = std::get_if<ClaimCall>(&entry.call().request);

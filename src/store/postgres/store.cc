@@ -17,6 +17,7 @@
 #include "store/postgres/admin.h"
 #include "store/postgres/desk.h"
 #include "store/postgres/driver.h"
+#include "store/postgres/history.h"
 #include "store/postgres/identity.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/shards.h"
@@ -51,10 +52,12 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome, pu
         listener_(clock, url, options.time_max),
         driver_(clock, driver_options(url, identity, options, options.connections)),
         desk_(clock, driver_options(url, identity, options, 1),
-              [this](const Digest& id) { listener_.tell_changed(id); }) {}
+              [this](const Digest& id) { listener_.tell_changed(id); }),
+        history_(clock, driver_options(url, identity, options, 1)) {}
 
   Result<void> start() { return driver_.start(); }
   PostgresDesk& desk() { return desk_; }
+  PostgresHistory& history() { return history_; }
   [[nodiscard]] const std::string& set() const { return driver_.set(); }
 
   Async<std::optional<Claim>> claim_former(Key key, Fingerprint fingerprint, Terms terms) override {
@@ -95,6 +98,7 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome, pu
   NotifyListener listener_;  // outlives the driver, which tells it what has ended
   Driver driver_;
   PostgresDesk desk_;
+  PostgresHistory history_;
 };
 
 }  // namespace
@@ -120,6 +124,7 @@ Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options
     shard.opened.desk = &store->desk();
     shard.opened.audit = &store->desk();
     shard.opened.changes = store.get();
+    shard.opened.history = &store->history();
     shard.opened.store = std::move(store);
   }
   Result<ShardNames> names = names_of(clock, options.urls, options.time_max);

@@ -1,6 +1,6 @@
 // Collects the attempts of one key (who was granted what, and how it ended), then holds every answer against them.
 
-#include "store/history.h"
+#include "store/key_history.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The judge is judged: each fault that a store could have must be found in a history that has it.
 
-#include "store/history.h"
+#include "store/key_history.h"
 
 #include <algorithm>
 #include <string>

@@ -1,0 +1,28 @@
+#include "admin/act_note.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "admin/sources.h"
+#include "core/json/writer.h"
+#include "store/history.h"
+#include <semel/async.h>
+#include <semel/key.h>
+
+namespace semel::admin {
+
+Task<void> note_act(const Sources* sources, Digest id, ActNote note) {
+  if (sources->history == nullptr) co_return;
+  store::HistoryRow row{
+      .kind = store::HistoryKind::sighting, .subject = {id.begin(), id.end()}, .at = sources->now(), .value = {}};
+  core::json::JsonWriter json(row.value);
+  json.begin_object().text("event", "act").number("fence", note.fence).bytes("act", note.act).bytes("who", note.who);
+  json.bytes("role", note.role).bytes("reason", note.reason).number("audit", note.audit).end_object();
+  std::vector<store::HistoryRow> rows;
+  rows.push_back(std::move(row));
+  // It is in the audit log; that it is not in the timeline harms nobody.
+  static_cast<void>(co_await sources->history->append(std::move(rows)));
+}
+
+}  // namespace semel::admin
