@@ -1,3 +1,4 @@
+// What is left of a request: counts, a sighting for its timeline, a line of the log. In this order, and each only if asked for.
 #include "gateway/record.h"
 
 #include <atomic>
