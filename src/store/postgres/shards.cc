@@ -20,6 +20,7 @@
 #include "store/capable_store.h"
 #include "store/desk.h"
 #include "store/lookup.h"
+#include "store/remote_changes.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
