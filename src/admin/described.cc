@@ -1,7 +1,6 @@
 #include "admin/described.h"
 
 #include <expected>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

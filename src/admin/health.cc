@@ -10,7 +10,6 @@
 
 #include "admin/answers.h"
 #include "admin/caller.h"
-#include "admin/doubt_count.h"
 #include "admin/handlers.h"
 #include "admin/sources.h"
 #include "config/config.h"

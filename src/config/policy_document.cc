@@ -17,6 +17,7 @@
 #include "policy/route.h"
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
+#include <semel/http_request.h>
 #include <semel/key.h>
 #include <semel/once.h>
 #include <semel/problem.h>

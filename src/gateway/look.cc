@@ -33,6 +33,7 @@
 #include <semel/clock.h>
 #include <semel/http_request.h>
 #include <semel/problem.h>
+#include <semel/response.h>
 
 namespace semel::gateway {
 namespace {

@@ -1,6 +1,7 @@
 // We accept TLS 1.2 with forward secrecy and authenticated encryption, and TLS 1.3; no compression, no renegotiation.
 // ALPN agrees on HTTP/1.1 only.
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <expected>
@@ -104,7 +105,11 @@ std::optional<std::int64_t> TlsContext::expires_at() const {
   if (ours == nullptr) return std::nullopt;
   std::tm time{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(ours), &time) != 1) return std::nullopt;
-  return timegm(&time);
+  using std::chrono::sys_days;
+  const sys_days day{std::chrono::year(time.tm_year + 1900) / (time.tm_mon + 1) / time.tm_mday};
+  const std::chrono::seconds at = day.time_since_epoch() + std::chrono::hours(time.tm_hour) +
+                                  std::chrono::minutes(time.tm_min) + std::chrono::seconds(time.tm_sec);
+  return at.count();
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::for_server(const TlsServerOptions& options) {

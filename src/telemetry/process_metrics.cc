@@ -22,9 +22,10 @@
 namespace semel::telemetry {
 namespace {
 
-std::optional<std::string> content_of(const char* path) {
+// Empty if it cannot be read.
+std::string content_of(const char* path) {
   std::ifstream file(path);
-  if (!file) return std::nullopt;
+  if (!file) return {};
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
@@ -37,10 +38,10 @@ struct Stat {
 };
 
 std::optional<Stat> read_stat() {
-  const std::optional<std::string> text = content_of("/proc/self/stat");
-  const std::size_t end = text ? text->rfind(')') : std::string::npos;
+  const std::string text = content_of("/proc/self/stat");
+  const std::size_t end = text.rfind(')');
   if (end == std::string::npos) return std::nullopt;
-  std::istringstream rest(text->substr(end + 1));
+  std::istringstream rest(text.substr(end + 1));
   const std::vector<std::string> words(std::istream_iterator<std::string>(rest), {});
   constexpr std::size_t user = 11;  // the fields of proc(5), counted from the state of the process
   constexpr std::size_t system = 12;
@@ -58,10 +59,10 @@ std::optional<Stat> read_stat() {
 
 // When the system started, in seconds since 1970.
 std::optional<double> boot_time() {
-  const std::optional<std::string> text = content_of("/proc/stat");
-  const std::size_t at = text ? text->find("btime ") : std::string::npos;
+  const std::string text = content_of("/proc/stat");
+  const std::size_t at = text.find("btime ");
   if (at == std::string::npos) return std::nullopt;
-  return std::strtod(text->c_str() + at + std::string_view("btime ").size(), nullptr);
+  return std::strtod(text.c_str() + at + std::string_view("btime ").size(), nullptr);
 }
 
 // A process whose memory is private may not read /proc/self/fd. So the descriptors are asked, from the lowest on, which

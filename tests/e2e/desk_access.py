@@ -77,6 +77,20 @@ class Roles(operators.Case):
                 ("GET", "/v1/keys?older=soon", None, 400, "older:"),
                 ("GET", "/v1/keys?state=done", None, 400, "state:"),
                 ("GET", "/v1/keys/xyz", None, 400, "id:"),
+                ("GET", "/v1/keys?limit=1001", None, 400, "limit:"),
+                ("GET", "/v1/audit?after=x", None, 400, "after:"),
+                ("GET", "/v1/audit?limit=0", None, 400, "limit:"),
+                ("POST", resolve, {"fence": 1, "as": "done", "reason": "x", "response": {"status": 99}}, 400, "response.status:"),
+                ("POST", resolve, {"fence": 1, "as": "done", "reason": "x", "from": "bank"}, 400, "from:"),
+                ("POST", resolve, {"fence": 1, "as": "done", "reason": "x", "from": "probe"}, 400, "route:"),
+                ("POST", resolve, {"fence": 1, "as": "done", "reason": "x", "from": "probe", "response": {}}, 400, "response:"),
+                ("POST", resolve, [1], 400, "JSON object"),
+                ("POST", "/v1/keys/find", {}, 400, "key:"),
+                ("POST", "/v1/keys/find", {"id": "xyz"}, 400, "id:"),
+                ("POST", "/v1/keys/find", {"route": "/v1/payments", "fields": [], "key": "k"}, 400, "fields:"),
+                ("POST", "/v1/keys/find", {"route": "/v1/payments", "key": "k"}, 400, "fields:"),
+                ("POST", "/v1/keys/find", {"route": "/v1/payments", "fields": {"Authorization": "alice"}}, 400, "key:"),
+                ("POST", "/v1/keys/find", {"webhook": "/nowhere", "event": "e"}, 400, "webhook:"),
             ]
             for method, target, body, status, words in cases:
                 reply, problem = desk.call(method, target, body)

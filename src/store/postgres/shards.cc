@@ -22,6 +22,7 @@
 #include "store/history.h"
 #include "store/lookup.h"
 #include "store/postgres/sharded_history.h"
+#include "store/remote_changes.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
