@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -80,7 +81,9 @@ int complain(const std::string& what) {
 void print(const webhook::SignedDelivery& delivery) {
   fmt::print("{} {}\n", delivery.method, delivery.target);
   for (const Field& field : delivery.fields) fmt::print("{}: {}\n", field.name, field.value);
-  fmt::print("\n{}", delivery.body);
+  // A program gets the bytes that were signed, a person an end of the line.
+  const bool open_line = isatty(STDOUT_FILENO) == 1 && !delivery.body.ends_with('\n');
+  fmt::print("\n{}{}", delivery.body, open_line ? "\n" : "");
 }
 
 int send(const webhook::SignedDelivery& delivery, const DeliverOptions& options, Clock& clock) {

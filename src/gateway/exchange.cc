@@ -160,7 +160,10 @@ void tell_browsers(const Incoming& incoming, Told& told) {
   if (!cors || told.preflight) return;
   const std::string& marker = incoming.config().reply.replayed_header;
   std::optional<Field> exposed = policy::exposed_marks(*cors, incoming.request, marker);
-  if (auto* const upstreams = std::get_if<UpstreamReply>(&told.reply)) upstreams->exposed = std::move(exposed);
+  if (auto* const upstreams = std::get_if<UpstreamReply>(&told.reply)) {
+    upstreams->exposed = std::move(exposed);
+    return;
+  }
   auto* const own = std::get_if<OwnReply>(&told.reply);
   if (own == nullptr) return;
   const bool of_service = own->body_of != nullptr && own->body_of->body_kept;
