@@ -56,4 +56,28 @@ export const optional = {
     await desk.look(SIZES.phone);
     await desk.fits("the tail on a phone");
   },
+
+  // How often callers repeat themselves, and what enforcing would do on a route that only observes.
+  async duplicates(desk, { url, token, name }) {
+    await desk.signIn(url, token);
+    await desk.go("#/duplicates", "Effects that did not happen twice");
+    for (const step of ["minute", "hour", "day"]) {
+      await desk.page.select("#duplicates-step", step);
+      await desk.see("Over time");
+      const rows = await desk.page.$$eval('[aria-label="By route"] tbody tr', (found) =>
+        found.map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
+      );
+      const [route, keyed, , , replayed] = rows.find(([first]) => first === "/v1/*");
+      assert.deepEqual([route, keyed, replayed], ["/v1/*", "9", "3"], step);
+      await desk.see("By caller");
+    }
+    await desk.accessible("duplicates");
+    await desk.picture(`${name}-duplicates`, true);
+    await desk.go("#/doctor", "What enforcing would do");
+    await desk.see("/observed/*");
+    await desk.accessible("the doctor");
+    await desk.picture(`${name}-doctor`, true);
+    await desk.look(SIZES.phone);
+    await desk.fits("the doctor on a phone");
+  },
 };
