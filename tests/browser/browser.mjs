@@ -10,13 +10,31 @@ const require = createRequire(path.join(process.env.SEMEL_PACKAGES, "package.jso
 const puppeteer = require("puppeteer-core");
 const AXE = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb", "--lang=en-US"];
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--disable-dev-shm-usage",
+  "--hide-scrollbars",
+  "--force-color-profile=srgb",
+  "--lang=en-US",
+];
+export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } };
 const WAIT_MS = 20_000;
 
 export async function open(folder, width = 1280, height = 860) {
   const profile = fs.mkdtempSync(path.join(folder, "profile-"));
-  const browser = await puppeteer.launch({ executablePath: process.env.SEMEL_CHROMIUM, args: FLAGS, userDataDir: profile, defaultViewport: { width, height } });
+  const browser = await puppeteer.launch({
+    executablePath: process.env.SEMEL_CHROMIUM,
+    args: FLAGS,
+    userDataDir: profile,
+    defaultViewport: { width, height },
+  });
   const desk = new Desk(browser, folder);
   desk.profile = profile;
   await desk.newPage();
@@ -37,10 +55,13 @@ export class Desk {
     await this.page.emulateTimezone("Europe/Berlin");
     await this.page.evaluateOnNewDocument(() => {
       globalThis.reports = [];
-      addEventListener("securitypolicyviolation", (event) => globalThis.reports.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+      addEventListener("securitypolicyviolation", (event) =>
+        globalThis.reports.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`),
+      );
     });
     this.page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warn") this.note(`console: ${message.text()} ${message.location()?.url ?? ""}`);
+      if (message.type() === "error" || message.type() === "warn")
+        this.note(`console: ${message.text()} ${message.location()?.url ?? ""}`);
     });
     this.page.on("pageerror", (error) => this.note(`exception: ${error.message}`));
     this.page.on("dialog", (dialog) => {
@@ -69,7 +90,9 @@ export class Desk {
     await this.page.goto(url);
     await this.page.waitForSelector("#token");
     await this.page.type("#token", token);
-    await this.page.evaluate(() => { document.querySelector("#name").value = ""; });
+    await this.page.evaluate(() => {
+      document.querySelector("#name").value = "";
+    });
     await this.page.type("#name", name);
     await this.page.keyboard.press("Enter");
     await this.page.waitForSelector("nav");
@@ -77,7 +100,9 @@ export class Desk {
 
   // Opens a page of the dashboard and waits until it shows the text.
   async go(hash, text) {
-    await this.page.evaluate((where) => { location.hash = where; }, hash);
+    await this.page.evaluate((where) => {
+      location.hash = where;
+    }, hash);
     await this.see(text);
   }
 
@@ -96,8 +121,12 @@ export class Desk {
 
   // A button or link by what it says.
   async press(words) {
-    const handle = await this.page.waitForFunction((wanted) =>
-      [...document.querySelectorAll("button, a")].find((each) => each.innerText.trim().startsWith(wanted) && !each.disabled), {}, words);
+    const handle = await this.page.waitForFunction(
+      (wanted) =>
+        [...document.querySelectorAll("button, a")].find((each) => each.innerText.trim().startsWith(wanted) && !each.disabled),
+      {},
+      words,
+    );
     await handle.click();
   }
 
@@ -126,8 +155,12 @@ export class Desk {
     await this.page.evaluate(AXE);
     const found = await this.page.evaluate(async () => {
       const { violations } = await globalThis.axe.run(document, { resultTypes: ["violations"] });
-      return violations.filter((each) => ["serious", "critical"].includes(each.impact))
-        .map((each) => `${each.id}: ${each.nodes.map((node) => `${node.target} ${node.any.map((any) => any.message).join("; ")}`).join(" | ")}`);
+      return violations
+        .filter((each) => ["serious", "critical"].includes(each.impact))
+        .map(
+          (each) =>
+            `${each.id}: ${each.nodes.map((node) => `${node.target} ${node.any.map((any) => any.message).join("; ")}`).join(" | ")}`,
+        );
     });
     assert.deepEqual(found, [], `accessibility of ${where}`);
   }

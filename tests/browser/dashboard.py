@@ -21,6 +21,7 @@ import desk  # noqa: E402
 import harness  # noqa: E402
 import npm  # noqa: E402
 import postgres_server  # noqa: E402
+import wire  # noqa: E402
 from harness import ROUTE, keyed  # noqa: E402
 
 WEBHOOK = '[[webhook]]\npath = "/hooks/stripe"\nprovider = "stripe"\nsecrets = ["whsec_1", "whsec_2"]\nupstream = "app"\n'
@@ -174,6 +175,23 @@ class Dashboard(harness.Case):
         self.needs(semel, "GET /v1/tail")
         self.answer_all(status=201)
         self.tell("tail", pay="http://%s:%d/v1/payments" % semel.address, agent="shop/1 <img src=x onerror=alert(1)>")
+
+    def test_duplicates_and_the_doctor(self):
+        observed = ROUTE.replace("/v1/*", "/observed/*") + 'mode = "observe"\n'
+        semel = self.start(CONFIG + observed)
+        self.needs(semel, "GET /v1/tally")
+        self.needs(semel, "GET /v1/doctor")
+        self.answer_all(status=201)
+        for number in range(5):
+            self.pay(semel, f"k{number}")
+        for number in range(3):
+            self.assertEqual(self.pay(semel, f"k{number}").get("Idempotent-Replayed"), "true")
+        self.assertEqual(semel.ask("POST", "/v1/payments", keyed("k0"), b"13").status, 422)
+        for _ in range(2):
+            semel.ask("POST", "/observed/x", keyed("o"), b"12")
+        api = desk.ByApi(self, semel)
+        self.assertTrue(wire.eventually(lambda: sum(item["keyed"] for item in api.good("GET", "/v1/tally")["totals"]) >= 9, seconds=30))
+        self.tell("duplicates")
 
     def test_a_long_list(self):
         semel = self.start()

@@ -7,8 +7,19 @@ import { grouped, preflight, whyNotYet } from "../../web/app/inbox_rules.js";
 import { lately, rate, typically, verdict } from "../../web/app/verdict.js";
 
 test("durations have at most two units", () => {
-  const cases = [[0, "0 ms"], [999, "999 ms"], [1400, "1.4 s"], [59_000, "59 s"], [60_000, "1 min"], [74_000, "1 min 14 s"],
-    [3_600_000, "1 h"], [5_400_000, "1 h 30 min"], [90_061_000, "1 d 1 h"], [-5000, "−5.0 s"], [null, "–"]];
+  const cases = [
+    [0, "0 ms"],
+    [999, "999 ms"],
+    [1400, "1.4 s"],
+    [59_000, "59 s"],
+    [60_000, "1 min"],
+    [74_000, "1 min 14 s"],
+    [3_600_000, "1 h"],
+    [5_400_000, "1 h 30 min"],
+    [90_061_000, "1 d 1 h"],
+    [-5000, "−5.0 s"],
+    [null, "–"],
+  ];
   for (const [ms, text] of cases) assert.equal(duration(ms), text);
 });
 
@@ -60,8 +71,25 @@ test("the text of /metrics", () => {
   assert.equal(quantileOf(samples, "h", { route: "none" }, 0.5), null);
 });
 
-const NAMES = ["requests", "ran", "replayed", "unknown", "refused", "in_flight", "reused", "held", "unreachable", "signatures", "corrupt",
-  "limited", "store_errors", "turned_away", "commit_p99_ms", "claim_p99_ms", "upstream_p99_ms"];
+const NAMES = [
+  "requests",
+  "ran",
+  "replayed",
+  "unknown",
+  "refused",
+  "in_flight",
+  "reused",
+  "held",
+  "unreachable",
+  "signatures",
+  "corrupt",
+  "limited",
+  "store_errors",
+  "turned_away",
+  "commit_p99_ms",
+  "claim_p99_ms",
+  "upstream_p99_ms",
+];
 
 // An hour in which nothing happened, but for what is changed.
 function hour(changes = {}) {
@@ -105,28 +133,49 @@ test("each trouble is named, the worst first, and links on", () => {
     [{ store: { free_bytes: 9e5 } }, "red: The disk is full"],
   ];
   for (const [changes, words] of cases) assert.deepEqual(said({ now: hour(changes) }), [words]);
-  assert.deepEqual(said({ now: hour({ series: { store_errors: [10, 1], unreachable: [10, 5], reused: [359, 60] } }) }), [], "long ago, or few");
-  assert.deepEqual(said({ now: hour({ series: { signatures: [359, 1] } }), doubt: { items: [key], complete: true } }),
-    ["red: 1 key is in doubt", "amber: 1 delivery with a signature that does not hold"]);
+  assert.deepEqual(
+    said({ now: hour({ series: { store_errors: [10, 1], unreachable: [10, 5], reused: [359, 60] } }) }),
+    [],
+    "long ago, or few",
+  );
+  assert.deepEqual(said({ now: hour({ series: { signatures: [359, 1] } }), doubt: { items: [key], complete: true } }), [
+    "red: 1 key is in doubt",
+    "amber: 1 delivery with a signature that does not hold",
+  ]);
 });
 
 test("readiness in its own words", () => {
   const said = (ready) => verdict({ now: hour(), ready }).map((each) => [each.level, each.what, each.why]);
-  assert.deepEqual(said({ ready: false, store: "the disk refused", upstreams: "reachable" }), [["red", "No key can be written", "the disk refused"]]);
-  assert.deepEqual(said({ ready: false, store: "writable", upstreams: "app cannot be reached: refused" }),
-    [["red", "An upstream cannot be reached", "app cannot be reached: refused"]]);
+  assert.deepEqual(said({ ready: false, store: "the disk refused", upstreams: "reachable" }), [
+    ["red", "No key can be written", "the disk refused"],
+  ]);
+  assert.deepEqual(said({ ready: false, store: "writable", upstreams: "app cannot be reached: refused" }), [
+    ["red", "An upstream cannot be reached", "app cannot be reached: refused"],
+  ]);
   assert.equal(said({ ready: false, draining: true })[0][1], "This gateway is draining");
 });
 
-const DESTINATION = { name: "billing", paused: false, reason: "", breaker: "closed", running: 0, concurrency: 8, states: { waiting: 3, dead: 0, unknown: 0 } };
+const DESTINATION = {
+  name: "billing",
+  paused: false,
+  reason: "",
+  breaker: "closed",
+  running: 0,
+  concurrency: 8,
+  states: { waiting: 3, dead: 0, unknown: 0 },
+};
 const DELIVERY = { destination: "billing", state: "waiting", failed: 2, in_line: false };
 
 test("why a delivery is not there yet, in one sentence", () => {
   const now = Date.UTC(2026, 10, 17, 3, 0, 0);
-  const said = (delivery, destination = {}) => whyNotYet({ ...DELIVERY, ...delivery }, { ...DESTINATION, ...destination }, now, "UTC");
+  const said = (delivery, destination = {}) =>
+    whyNotYet({ ...DELIVERY, ...delivery }, { ...DESTINATION, ...destination }, now, "UTC");
   assert.equal(said({}, { paused: true, reason: "deploy" }), "billing is paused until somebody resumes it: deploy.");
   assert.equal(said({}, { paused: true, paused_until: "2026-11-17T04:00:00Z" }), "billing is paused until 04:00:00.");
-  assert.match(said({}, { breaker: "open", probe_at: "2026-11-17T03:00:30Z" }), /^billing does not answer\. It is tried again at 03:00:30/);
+  assert.match(
+    said({}, { breaker: "open", probe_at: "2026-11-17T03:00:30Z" }),
+    /^billing does not answer\. It is tried again at 03:00:30/,
+  );
   assert.equal(said({ in_line: true }), "Another event of the same object has its turn first.");
   assert.equal(said({ due_at: "2026-11-17T03:01:00Z" }), "The last of 2 attempts failed. The next one is at 03:01:00, in 1 min.");
   assert.equal(said({}, { running: 8 }), "billing is busy: 8 of 8 run.");
@@ -139,7 +188,14 @@ test("why a delivery is not there yet, in one sentence", () => {
 test("dead letters by why they died, and what stands in the way", () => {
   const dead = (why, more = {}) => ({ destination: "billing", status: 500, why, body_kept: true, ...more });
   const groups = grouped([dead("a"), dead("b"), dead("b"), dead("b", { destination: "crm" })]);
-  assert.deepEqual(groups.map((group) => [group.destination, group.why, group.items.length]), [["billing", "b", 2], ["billing", "a", 1], ["crm", "b", 1]]);
+  assert.deepEqual(
+    groups.map((group) => [group.destination, group.why, group.items.length]),
+    [
+      ["billing", "b", 2],
+      ["billing", "a", 1],
+      ["crm", "b", 1],
+    ],
+  );
   assert.deepEqual(preflight(groups[0], DESTINATION), []);
   assert.equal(preflight(groups[0], undefined).length, 1);
   const warned = preflight({ items: [dead("a", { body_kept: false })] }, { ...DESTINATION, paused: true, breaker: "open" });
@@ -147,7 +203,8 @@ test("dead letters by why they died, and what stands in the way", () => {
 });
 
 test("destinations that are in trouble", () => {
-  const said = (changes) => verdict({ now: hour(), destinations: [{ ...DESTINATION, ...changes }] }).map((each) => `${each.level}: ${each.what}`);
+  const said = (changes) =>
+    verdict({ now: hour(), destinations: [{ ...DESTINATION, ...changes }] }).map((each) => `${each.level}: ${each.what}`);
   assert.deepEqual(said({}), []);
   assert.deepEqual(said({ states: { dead: 2 } }), ["red: 2 deliveries to billing will not be tried again"]);
   assert.deepEqual(said({ states: { unknown: 1 } }), ["red: 1 delivery to billing may have taken effect"]);

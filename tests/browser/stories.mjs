@@ -1,12 +1,18 @@
 // What people do with the dashboard, in a real browser: node stories.mjs STORY JSON. tests/browser/dashboard.py sets the scene,
 // gives the parameters, and checks afterwards what came of it.
 import assert from "node:assert/strict";
-import { open } from "./browser.mjs";
+import { SIZES, open } from "./browser.mjs";
+import { optional } from "./optional_stories.mjs";
 
-const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } };
 // [name, address, what is to be seen there]
-const PAGES = [["now", "#/now", /All is well|needs? a look/], ["doubt", "#/doubt", "In doubt"], ["keys", "#/keys", "Key, hash or event"],
-  ["webhooks", "#/webhooks", "Webhooks"], ["audit", "#/audit", "Audit log"], ["config", "#/config", "[server]"]];
+const PAGES = [
+  ["now", "#/now", /All is well|needs? a look/],
+  ["doubt", "#/doubt", "In doubt"],
+  ["keys", "#/keys", "Key, hash or event"],
+  ["webhooks", "#/webhooks", "Webhooks"],
+  ["audit", "#/audit", "Audit log"],
+  ["config", "#/config", "[server]"],
+];
 
 async function settleForm(desk, { act, word, reason, status, body, fields }) {
   await desk.press(act);
@@ -26,6 +32,8 @@ async function find(desk, key, scope) {
 }
 
 const stories = {
+  ...optional,
+
   // Every page, in light and dark, on a phone, on a desk and on a wall; nothing serious for those who use a screen reader.
   async pages(desk, { url, token, name }) {
     await desk.page.goto(url);
@@ -68,8 +76,14 @@ const stories = {
     await desk.see("Type done to confirm.");
     await desk.accessible("a form with faults");
     await desk.press("Leave it");
-    await settleForm(desk, { act: "It happened", word: "done", reason: "charged, see the bank statement", status: "201",
-      fields: "Location: /payments/1", body: '{"id": "pay_1"}' });
+    await settleForm(desk, {
+      act: "It happened",
+      word: "done",
+      reason: "charged, see the bank statement",
+      status: "201",
+      fields: "Location: /payments/1",
+      body: '{"id": "pay_1"}',
+    });
     await desk.picture(`${name}-night-4-settle`);
     await desk.press("Settle as done");
     await desk.see("Entry 1 of the audit log");
@@ -89,7 +103,15 @@ const stories = {
     await desk.see("Other gateways may still replay");
 
     await desk.go("#/audit", "chain whole, 1 to");
-    for (const text of ["resolve as done", "resolve as not-done", "reopen", "read response", "charged, see the bank statement", "Robin"]) await desk.see(text);
+    for (const text of [
+      "resolve as done",
+      "resolve as not-done",
+      "reopen",
+      "read response",
+      "charged, see the bank statement",
+      "Robin",
+    ])
+      await desk.see(text);
     await desk.picture(`${name}-night-6-audit`);
     await desk.accessible("the audit log");
   },
@@ -99,7 +121,9 @@ const stories = {
     await desk.signIn(url, token);
     await desk.see("2 keys are in doubt");
     await desk.see("1 delivery with a signature that does not hold");
-    const [requests] = await desk.page.$$eval(".tile .note", (notes) => notes.map((note) => Number(note.innerText.replace(/[^\d]/g, ""))));
+    const [requests] = await desk.page.$$eval(".tile .note", (notes) =>
+      notes.map((note) => Number(note.innerText.replace(/[^\d]/g, ""))),
+    );
     assert.ok(requests >= least, `${requests} requests are shown, ${least} were sent`);
     await desk.look({ width: 1280, height: 830 });
     await desk.picture("now");
@@ -130,7 +154,14 @@ const stories = {
     await desk.page.keyboard.type(token);
     await desk.page.keyboard.press("Enter");
     await desk.page.waitForSelector("nav");
-    const focused = () => desk.page.evaluate(() => document.activeElement?.id || document.activeElement?.innerText?.split("\n")[0] || document.activeElement?.getAttribute("aria-label") || "");
+    const focused = () =>
+      desk.page.evaluate(
+        () =>
+          document.activeElement?.id ||
+          document.activeElement?.innerText?.split("\n")[0] ||
+          document.activeElement?.getAttribute("aria-label") ||
+          "",
+      );
     // Tab until something has the focus; each stop must be visible.
     const tabTo = async (wanted) => {
       for (let step = 0; step < 60; step += 1) {
@@ -138,7 +169,10 @@ const stories = {
         await desk.page.keyboard.press("Tab");
         const outlined = await desk.page.evaluate(() => {
           const box = document.activeElement.getBoundingClientRect();
-          return document.activeElement === document.body || (getComputedStyle(document.activeElement).outlineStyle !== "none" && box.width > 0);
+          return (
+            document.activeElement === document.body ||
+            (getComputedStyle(document.activeElement).outlineStyle !== "none" && box.width > 0)
+          );
         });
         assert.ok(outlined, `the focus cannot be seen at ${await focused()}`);
       }
@@ -175,7 +209,10 @@ const stories = {
     for (const secret of Object.values(tokens)) assert.ok(!(await desk.text()).includes(secret));
     await desk.press("Sign out");
     await desk.page.waitForSelector("#token");
-    assert.deepEqual((await desk.browser.cookies()).map((cookie) => cookie.name), []);
+    assert.deepEqual(
+      (await desk.browser.cookies()).map((cookie) => cookie.name),
+      [],
+    );
     for (const role of ["operator", "admin"]) {
       await desk.signIn(url, tokens[role]);
       await desk.go(`#/keys/${unknown}`, "It happened");
@@ -193,8 +230,11 @@ const stories = {
     await desk.signIn(url, token);
     await desk.go(`#/keys/${id}`, "It happened");
     await settleForm(desk, { act: "It happened", word: "done", reason: "I think so" });
-    const elsewhere = await fetch(`${url}v1/keys/${id}/resolve`, { method: "POST", headers: { Authorization: `Bearer ${token}` },
-      body: JSON.stringify({ fence: 1, as: "not-done", reason: "I know that it did not" }) });
+    const elsewhere = await fetch(`${url}v1/keys/${id}/resolve`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${token}` },
+      body: JSON.stringify({ fence: 1, as: "not-done", reason: "I know that it did not" }),
+    });
     assert.equal(elsewhere.status, 200);
     await desk.press("Settle as done");
     await desk.see("only an unknown one is resolved");
@@ -204,12 +244,12 @@ const stories = {
 
   // What others sent is shown as text, wherever it shows up.
   async hostile(desk, { url, token, id, texts, webhook }) {
-    await desk.signIn(url, token, '<img src=x onerror=alert(1)>"\'&');
-    await desk.see('<img src=x onerror=alert(1)>"\'&');
+    await desk.signIn(url, token, "<img src=x onerror=alert(1)>\"'&");
+    await desk.see("<img src=x onerror=alert(1)>\"'&");
     await desk.go(`#/keys/${id}`, "Show the body");
     await desk.press("Show the body");
     for (const text of texts) await desk.see(text);
-    await desk.go("#/audit", '<img src=x onerror=alert(1)>"\'&');
+    await desk.go("#/audit", "<img src=x onerror=alert(1)>\"'&");
     await desk.go(webhook, "Webhooks");
     await desk.go(`#/keys?find=${encodeURIComponent('<svg onload=alert(2)>"')}`, "Key, hash or event");
     assert.equal(await desk.page.$eval("#find-text", (input) => input.value), '<svg onload=alert(2)>"');
@@ -218,48 +258,10 @@ const stories = {
     await desk.press("Find");
     await desk.see("there is none");
     await desk.go("#/keys/%3Cscript%3Ealert(3)%3C%2Fscript%3E", "id: must be hexadecimal");
-    const strange = await desk.page.evaluate(() => document.querySelectorAll("main script, main img, main iframe, main svg, [onerror], [onload]").length);
+    const strange = await desk.page.evaluate(
+      () => document.querySelectorAll("main script, main img, main iframe, main svg, [onerror], [onload]").length,
+    );
     assert.equal(strange, 0);
-  },
-
-  // The life of a key: its attempt, why nobody knows, and who asked again and what they heard.
-  async timeline(desk, { url, token, id, agent, name }) {
-    await desk.signIn(url, token);
-    await desk.go(`#/keys/${id}`, "Repeated 4 ×");
-    for (const text of ["Claimed, fence 1", "outcome unknown", "the connection was reset", "3 × outcome-unknown", "1 × key-reused", "another body", agent]) await desk.see(text);
-    await desk.accessible("a timeline");
-    await desk.picture(`${name}-timeline`, true);
-    await desk.look(SIZES.phone);
-    await desk.fits("a timeline on a phone");
-  },
-
-  // Requests as they happen, by outcome, until somebody holds them.
-  async tail(desk, { url, token, pay, agent, name }) {
-    await desk.signIn(url, token);
-    await desk.go("#/tail", "Watching: 0 seen");
-    const send = (key) => fetch(pay, { method: "POST", headers: { Authorization: "alice", "Idempotency-Key": key, "User-Agent": agent }, body: "12" });
-    await Promise.all(["t-1", "t-2"].map(send));
-    await send("t-1");
-    await desk.see("Watching: 3 seen");
-    await desk.see("replayed");
-    await desk.see(agent);
-    await desk.accessible("the tail");
-    await desk.picture(`${name}-tail`);
-    await desk.page.select("#tail-outcome", "replayed");
-    await desk.press("Clear");
-    await desk.see("Watching: 0 seen");
-    // The new filter may not be in force yet, so it is sent until it is seen.
-    for (let round = 0; !/Watching: [1-9]/.test(await desk.text()) && round < 20; round += 1) {
-      await send(`u-${round}`);
-      await send("t-2");
-      await new Promise((done) => setTimeout(done, 500));
-    }
-    const outcomes = await desk.page.$$eval("tbody .chip", (chips) => [...new Set(chips.map((chip) => chip.innerText))]);
-    assert.deepEqual(outcomes, ["replayed"]);
-    await desk.press("Hold");
-    await desk.see("Held");
-    await desk.look(SIZES.phone);
-    await desk.fits("the tail on a phone");
   },
 
   // A long list comes in pieces, and says how far it has searched.
@@ -297,13 +299,18 @@ const stories = {
   async zones(desk, { url, token, id }) {
     await desk.signIn(url, token);
     await desk.go(`#/keys/${id}`, "Claimed");
-    const shown = async () => desk.page.$eval(".facts time", (time) => [time.innerText.slice(-8), time.getAttribute("datetime"), time.title]);
+    const shown = async () =>
+      desk.page.$eval(".facts time", (time) => [time.innerText.slice(-8), time.getAttribute("datetime"), time.title]);
     const [local, stamp, title] = await shown();
     const inZone = (zone) => new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone: zone }).format(new Date(stamp));
     assert.equal(local, inZone("Europe/Berlin"));
     assert.ok(title.includes(`${inZone("Europe/Berlin")} Berlin`) && title.includes(`${inZone("UTC")} UTC`), title);
     await desk.page.click(".clock");
-    await desk.page.waitForFunction((wanted) => document.querySelector(".facts time").innerText.endsWith(wanted), {}, inZone("UTC"));
+    await desk.page.waitForFunction(
+      (wanted) => document.querySelector(".facts time").innerText.endsWith(wanted),
+      {},
+      inZone("UTC"),
+    );
     await desk.page.reload();
     await desk.see("Claimed");
     assert.equal((await shown())[0], inZone("UTC"), "it is remembered");

@@ -108,7 +108,7 @@ function Who({ onOut }) {
     }
   };
   return html`<div class="who"><span><b>${session.name || "no name"}</b><span class="muted">${session.role}</span></span>
-    ${session.tokens && html`<button type="button" class="quiet small" onClick=${out}>Sign out</button>`}</div>`;
+    ${session.until && html`<button type="button" class="quiet small" onClick=${out}>Sign out</button>`}</div>`;
 }
 
 export function Shell({ here, zone, onZone, onOut, doubt, children }) {
