@@ -21,6 +21,8 @@ Task<Response> show_response(const Sources* sources, policy::RequestView request
 Task<Response> resolve_key(const Sources* sources, policy::RequestView request, Caller caller);    // acts.cc
 Task<Response> reopen_key(const Sources* sources, policy::RequestView request, Caller caller);     // acts.cc
 Task<Response> show_audit(const Sources* sources, policy::RequestView request, Caller caller);     // keys.cc
+Task<Response> show_tally(const Sources* sources, policy::RequestView request, Caller caller);     // tally.cc
+Task<Response> show_doctor(const Sources* sources, policy::RequestView request, Caller caller);    // doctor.cc
 Task<Response> openapi(const Sources* sources, policy::RequestView request, Caller caller);        // openapi.cc
 
 }  // namespace semel::admin

@@ -6,10 +6,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "config/config.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
+#include "telemetry/finding.h"
+#include "telemetry/tally_past.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -30,6 +33,9 @@ struct Sources {
   store::Desk* desk = nullptr;                                    // null if the store has none
   store::AuditLog* audit = nullptr;                               // the same; without it nothing is settled
   std::function<Time()> now = {};                                 // for the audit log
+  // Tallies, and what the doctor found since a time; both empty if there are none.
+  std::function<Async<telemetry::TallyAnswer>(telemetry::TallyQuestion)> tally = {};
+  std::function<Async<std::vector<telemetry::Finding>>(Time)> findings = {};
 };
 
 }  // namespace semel::admin

@@ -23,6 +23,8 @@ constexpr std::array all{
     Page{.path = "/v1/keys/{id}/resolve", .method = "POST", .access = Access::changer, .handler = &resolve_key},
     Page{.path = "/v1/keys/{id}/reopen", .method = "POST", .access = Access::changer, .handler = &reopen_key},
     Page{.path = "/v1/audit", .method = "GET", .access = Access::reader, .handler = &show_audit},
+    Page{.path = "/v1/tally", .method = "GET", .access = Access::reader, .handler = &show_tally},
+    Page{.path = "/v1/doctor", .method = "GET", .access = Access::reader, .handler = &show_doctor},
     Page{.path = "/v1/openapi.json", .method = "GET", .access = Access::reader, .handler = &openapi},
 };
 

@@ -25,6 +25,7 @@
 #include "cli/signals.h"
 #include "cli/stores.h"
 #include "config/config.h"
+#include "gateway/bookkeeper.h"
 #include "gateway/gateway.h"
 #include "gateway/plan.h"
 #include "gateway/replay_cache.h"
@@ -36,6 +37,7 @@
 #include "store/lookup.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
+#include "telemetry/tally_past.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/reopening.h>
@@ -115,17 +117,20 @@ struct Operated {
 Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& operated, Clock& clock,
                                  const config::AdminConfig& config) {
   if (!config.listen) return 0;
-  admin::Sources sources{.store = operated.store,
-                         .reopening = operated.reopening,
-                         .config = [&gateway] { return gateway.plan()->config; },
-                         .metrics = [&gateway] { return gateway.metrics().render(); },
-                         .upstream_trouble = [&gateway] { return gateway::upstream_trouble(gateway.plan()); },
-                         .draining = [&gateway] { return gateway.draining(); },
-                         .forget = [&gateway](const Key& key) { gateway.forget(key); },
-                         .forgotten_within = gateway::ReplayCache::trusted_for,
-                         .desk = operated.desk,
-                         .audit = operated.audit,
-                         .now = [&clock] { return clock.wall(); }};
+  admin::Sources sources{
+      .store = operated.store,
+      .reopening = operated.reopening,
+      .config = [&gateway] { return gateway.plan()->config; },
+      .metrics = [&gateway] { return gateway.metrics().render(); },
+      .upstream_trouble = [&gateway] { return gateway::upstream_trouble(gateway.plan()); },
+      .draining = [&gateway] { return gateway.draining(); },
+      .forget = [&gateway](const Key& key) { gateway.forget(key); },
+      .forgotten_within = gateway::ReplayCache::trusted_for,
+      .desk = operated.desk,
+      .audit = operated.audit,
+      .now = [&clock] { return clock.wall(); },
+      .tally = [&gateway](telemetry::TallyQuestion question) { return gateway.books().tally(std::move(question)); },
+      .findings = [&gateway](Time from) { return gateway.books().findings(from); }};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));

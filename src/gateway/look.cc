@@ -4,6 +4,7 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -13,6 +14,7 @@
 #include "config/config.h"
 #include "config/match.h"
 #include "gateway/body.h"
+#include "gateway/clue.h"
 #include "gateway/incoming.h"
 #include "gateway/job.h"
 #include "gateway/told.h"
@@ -44,17 +46,22 @@ bool surely_keyless(const policy::Route& route, const policy::RequestView& reque
                                        policy::lines_of(request.fields, route.key_from.parts.front().text).empty());
 }
 
-// mode = "observe": counts what would have happened, and touches nothing.
-void observe(const Incoming& incoming, const policy::Route& route, const policy::Identified& identified) {
+// mode = "observe": counts what would have happened, and touches nothing. Returns it in a word.
+std::string_view observe(const Incoming& incoming, const policy::Route& route, const policy::Identified& identified) {
   using telemetry::Sightings;
   telemetry::RouteMetrics& metrics = incoming.plan.metrics_of(route);
   if (const auto* identity = std::get_if<policy::Identity>(&identified)) {
     const Sightings::Sight sight = incoming.services.sightings.look(identity->key, identity->fingerprint);
     if (sight == Sightings::Sight::same) metrics.would_replay.fetch_add(1, std::memory_order_relaxed);
-    if (sight == Sightings::Sight::other) metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
-  } else if (std::holds_alternative<policy::Refusal>(identified)) {
+    if (sight == Sightings::Sight::first) return "run";
+    if (sight == Sightings::Sight::same) return "replay";
     metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
+    return Problem::of(ProblemType::key_reused).slug();
   }
+  const auto* const refusal = std::get_if<policy::Refusal>(&identified);
+  if (refusal == nullptr) return "pass";
+  metrics.would_refuse.fetch_add(1, std::memory_order_relaxed);
+  return refusal->problem.slug();
 }
 
 Told told_refused(const Incoming& incoming, const policy::Refusal& refusal) {
@@ -70,9 +77,12 @@ Way way_of(const Incoming& incoming, const policy::Route& route, const policy::R
            policy::Identified identified) {
   auto* const identity = std::get_if<policy::Identity>(&identified);
   if (route.mode == policy::Mode::observe) {
-    observe(incoming, route, identified);
     WithoutKey observed{.target = &route.target, .request = request, .ending = Ending::observed};
-    if (identity != nullptr) observed.key = std::move(identity->key);
+    observed.would = observe(incoming, route, identified);
+    if (identity != nullptr) {
+      observed.clue = clue_of(incoming, *identity, request, observed.would != "run");
+      observed.key = std::move(identity->key);
+    }
     return observed;
   }
   if (const auto* refusal = std::get_if<policy::Refusal>(&identified)) return told_refused(incoming, *refusal);

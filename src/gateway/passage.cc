@@ -136,6 +136,8 @@ Task<Told> forward(const Incoming* incoming, WithoutKey request, const Policy* g
     told = told_unreached(attempt->end(), guarded_by, request.ending, config.reply);
     if (attempt->end() == http::CallEnd::not_reached) told.detail = incoming->upstream(at).trouble();
   }
+  told.would = request.would;
+  told.clue = std::move(request.clue);
   told.key = std::move(request.key);
   told.event = std::move(request.event);
   co_return told;

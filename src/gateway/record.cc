@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "config/config.h"
+#include "gateway/clue.h"
 #include "gateway/incoming.h"
 #include "gateway/told.h"
 #include "telemetry/histogram.h"
@@ -32,6 +33,7 @@ config::LogLevel level_of(const Told& told, std::uint16_t status) {
 }  // namespace
 
 void record(const Incoming& incoming, telemetry::RouteMetrics& route, const Told& told) {
+  take_note(incoming, route, told);
   telemetry::count(route.by_ending, told.ending);
   if (told.problem) telemetry::count(route.by_problem, *told.problem);
   if (told.bad_outcome_field) route.bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);

@@ -9,7 +9,9 @@
 #include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
 #include "store/glance.h"
+#include "telemetry/doctor_watch.h"
 #include "telemetry/metrics.h"
+#include "telemetry/notebook.h"
 #include "telemetry/request_log.h"
 #include "telemetry/sightings.h"
 #include <semel/clock.h>
@@ -27,6 +29,12 @@ class Companies {
   std::atomic<std::uint64_t> next_;
 };
 
+// Where requests are written down.
+struct Books {
+  telemetry::Notebook& notebook;  // of this thread
+  telemetry::DoctorWatch& watch;
+};
+
 struct Services {
   Once& once;
   Clock& clock;
@@ -34,6 +42,7 @@ struct Services {
   telemetry::Sightings& sightings;
   ReplayCache& replays;
   telemetry::RequestLog& log;
+  Books books;
   KeyCache& keys;
   Inquiries& inquiries;
   Quotas& quotas;

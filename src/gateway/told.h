@@ -14,6 +14,7 @@
 #include "http/transaction.h"
 #include "policy/reply.h"
 #include "telemetry/metrics.h"
+#include "telemetry/notebook.h"
 #include "webhook/event.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -45,10 +46,12 @@ struct Told {
   std::uint64_t fence = 0;
   std::string detail{};  // for the log
   std::chrono::nanoseconds upstream_time{0};
+  std::string_view would{};  // mode = "observe": what enforcing would have done
   std::optional<Key> key{};
   webhook::EventLabels event{};
-  bool bad_outcome_field = false;  // the upstream's Semel-Outcome had no known value
-  bool close = false;              // this connection is of no use afterwards
+  std::unique_ptr<telemetry::Clue> clue = nullptr;  // for the doctor; null if it does not want one
+  bool bad_outcome_field = false;                   // the upstream's Semel-Outcome had no known value
+  bool close = false;                               // this connection is of no use afterwards
   std::variant<OwnReply, UpstreamReply, AlreadySent> reply = AlreadySent{};
 };
 

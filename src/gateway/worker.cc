@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -14,17 +15,20 @@
 
 #include "config/config.h"
 #include "core/check.h"
+#include "gateway/bookkeeper.h"
 #include "gateway/exchange.h"
 #include "gateway/plan.h"
 #include "gateway/services.h"
 #include "gateway/tls_set.h"
 #include "http/listener.h"
 #include "http/session.h"
+#include "http/ticker.h"
 #include "http/transaction.h"
 #include "reading/address.h"
 #include "telemetry/histogram.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
+#include "telemetry/tally.h"
 #include <semel/async.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -50,7 +54,7 @@ http::SessionLimits limits_of(const config::LimitsConfig& limits) {
 Worker::Worker(const Shared& shared, std::shared_ptr<const config::Config> config, const TlsSet& tls)
     : shared_(shared),
       ticker_(shared.clock, context_.get_executor()),
-      log_(shared.log),
+      traces_{.log = telemetry::RequestLog(shared.log), .notebook = {}},
       replays_(shared.clock, config->limits.replay_cache_bytes),
       fetching_(shared.clock, context_.get_executor()),
       plan_(plan_for(std::move(config), tls)) {}
@@ -86,10 +90,11 @@ Result<std::uint16_t> Worker::listen_for_api(const reading::Endpoint& endpoint, 
   listeners_.api = *std::move(listener);
   listeners_.api->set_tls(tls.api);
   if (api_handler_ == nullptr) {
-    api_handler_ =
-        make({.once = shared_.once, .clock = shared_.clock, .metrics = shared_.metrics, .log = log_, .config = [this] {
-                return plan_->config;
-              }});
+    api_handler_ = make({.once = shared_.once,
+                         .clock = shared_.clock,
+                         .metrics = shared_.metrics,
+                         .log = traces_.log,
+                         .config = [this] { return plan_->config; }});
   }
   return listeners_.api->port();
 }
@@ -142,7 +147,8 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .metrics = shared_.metrics,
                           .sightings = shared_.sightings,
                           .replays = replays_,
-                          .log = log_,
+                          .log = traces_.log,
+                          .books = {.notebook = traces_.notebook, .watch = shared_.books.watch()},
                           .keys = fetching_.keys,
                           .inquiries = fetching_.inquiries,
                           .quotas = shared_.quotas,
@@ -155,12 +161,13 @@ Task<void> Worker::handle(http::Transaction& transaction) {
 void Worker::refused(std::uint16_t status) {
   if (status == 408) shared_.metrics.clients.slow.fetch_add(1, std::memory_order_relaxed);
   telemetry::count(plan_->no_route->by_ending, telemetry::Ending::malformed);
+  traces_.notebook.tallies.add(*plan_->no_route, telemetry::TallyOutcome::malformed, std::nullopt, {});
   telemetry::LogEntry entry;
   entry.at = shared_.clock.wall();
   entry.level = config::LogLevel::warning;
   entry.outcome = name(telemetry::Ending::malformed);
   entry.status = status;
-  if (plan_->config->log.takes(config::LogLevel::warning)) log_.add(entry);
+  if (plan_->config->log.takes(config::LogLevel::warning)) traces_.log.add(entry);
 }
 
 void Worker::turned_away() {
@@ -173,13 +180,16 @@ void Worker::handshake_failed() {
 
 // Writes the log every tick; when draining, ends the thread once the last connection is gone or time is up.
 Task<void> Worker::keep_house() {
-  for (;;) {
+  constexpr auto ticks_between_takes = static_cast<std::uint64_t>(Bookkeeper::taken_every / http::Ticker::period);
+  for (std::uint64_t ticks = 0;;) {
     co_await ticker_.next();
-    log_.flush();
+    traces_.log.flush();
+    if (++ticks % ticks_between_takes == 0) shared_.books.take(traces_.notebook);
     if (!drain_until_) continue;
     ticker_.cut_idle();
     if (shared_.gate.connections == 0 || shared_.clock.now() >= *drain_until_) break;
   }
+  shared_.books.take(traces_.notebook);
   ticker_.stop();
   context_.stop();
 }

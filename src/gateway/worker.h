@@ -11,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "config/config.h"
+#include "gateway/bookkeeper.h"
 #include "gateway/inquiries.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
@@ -24,6 +25,7 @@
 #include "http/transaction.h"
 #include "store/glance.h"
 #include "telemetry/metrics.h"
+#include "telemetry/notebook.h"
 #include "telemetry/request_log.h"
 #include "telemetry/sightings.h"
 #include <semel/async.h>
@@ -41,6 +43,7 @@ struct Shared {
   telemetry::Metrics& metrics;
   telemetry::Sightings& sightings;
   telemetry::LogSink& log;
+  Bookkeeper& books;
   http::Gate& gate;
   Quotas& quotas;
   RateLimiters& limiters;
@@ -106,7 +109,10 @@ class Worker : public http::RequestHandler {
   // Sockets are touched by this thread only, so the reactor needs no locks; posting from other threads is safe.
   boost::asio::io_context context_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   http::Ticker ticker_;
-  telemetry::RequestLog log_;
+  struct Traces {
+    telemetry::RequestLog log;
+    telemetry::Notebook notebook;
+  } traces_;
   ReplayCache replays_;
   Fetching fetching_;
   std::shared_ptr<const Plan> plan_;

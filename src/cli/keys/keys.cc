@@ -2,12 +2,10 @@
 //
 // Exit codes: 0 done; 1 no such key, a conflict, or a broken audit log; 2 wrong usage; 3 not allowed; 4 no answer.
 #include <cstdint>
-#include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,14 +13,13 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
-#include <boost/system/error_code.hpp>
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "cli/keys/admin_call.h"
+#include "cli/keys/keys_call.h"
+#include "cli/keys/tally.h"
 #include "cli/keys/text.h"
 #include "cli/load.h"
 #include "core/encoding.h"
@@ -35,12 +32,7 @@ namespace {
 
 namespace json = boost::json;
 
-struct KeysArguments {
-  std::string admin = "http://127.0.0.1:9080";
-  std::string token;
-  std::string config;
-  bool json = false;
-
+struct KeysArguments : KeysServer {
   std::string key;  // the text of a key, or an id
   std::string space = "default";
   std::string scope;
@@ -57,51 +49,8 @@ struct KeysArguments {
 };
 using Given = std::shared_ptr<KeysArguments>;
 
-int complain(std::string_view what, int code) {
-  fmt::print(stderr, "semel keys: {}\n", what);
-  return code;
-}
-
-int code_for(std::uint16_t status) {
-  if (status == 401 || status == 403) return 3;
-  if (status == 400) return 2;
-  return status == 404 || status == 409 ? 1 : 4;
-}
-
-// A request, and its answer as JSON. What is no success is printed, and `code` says how to exit.
-struct Heard {
-  int code = 0;
-  json::object body;
-};
-
 Heard ask(const KeysArguments& given, const std::string& method, const std::string& target, const std::string& body) {
-  const Result<AdminServer> server = admin_server(given.admin, given.token, given.config);
-  if (!server) return {.code = complain(server.error().detail, 2), .body = {}};
-  const Result<AdminAnswer> answer = call_admin(*server, method, target, body);
-  if (!answer) return {.code = complain(answer.error().detail, 4), .body = {}};
-  boost::system::error_code error;
-  json::value value = json::parse(answer->body, error);
-  if (error || !value.is_object()) {
-    return {.code = complain(fmt::format("status {} without JSON", answer->status), 4), .body = {}};
-  }
-  Heard heard{.code = 0, .body = std::move(value.get_object())};
-  if (answer->status == 200) return heard;
-  heard.code = code_for(answer->status);
-  if (given.json) fmt::print("{}\n", answer->body);
-  const json::value* const detail = heard.body.if_contains("detail");
-  complain(detail != nullptr && detail->is_string() ? std::string_view(detail->get_string()) : "refused", heard.code);
-  return heard;
-}
-
-std::string encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-    if (plain) out += c;
-    if (!plain) out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
+  return ask_admin(given, method, target, body);
 }
 
 bool split_header(const std::string& header, std::string& name, std::string& value) {
@@ -243,6 +192,27 @@ CLI::App* add(CLI::App& keys, const Given& given, const char* name, const char* 
   return command;
 }
 
+void add_reports(CLI::App& keys, const Given& given, Command& run) {
+  auto asked = std::make_shared<TallyArguments>();
+  CLI::App* counted = add(keys, given, "tally", "How many requests ended in which way, and how many were duplicates");
+  counted->add_option("--by", asked->by, "route, scope or outcome")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"route", "scope", "outcome"}));
+  counted->add_option("--days", asked->days, "The last so many days, with today")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 730));
+  counted->add_option("--step", asked->step, "minute, hour or day; by itself days, or hours of one day")
+      ->check(CLI::IsMember({"minute", "hour", "day"}));
+  counted->callback([given, asked, &run] { run = [given, asked] { return tally(*given, *asked); }; });
+
+  CLI::App* examined = add(keys, given, "doctor", "What is odd about how clients use their keys");
+  examined->add_option("--route", asked->route, "Only this route, by its path in the configuration");
+  examined->add_option("--days", asked->days, "Of the last so many days")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 90));
+  examined->callback([given, asked, &run] { run = [given, asked] { return doctor(*given, *asked); }; });
+}
+
 void add_acts(CLI::App& keys, const Given& given, Command& run) {
   CLI::App* resolved = add(keys, given, "resolve", "Settle an unknown outcome");
   resolved->add_option("id", given->key, "The id of the key")->required();
@@ -296,6 +266,7 @@ void add_keys(CLI::App& app, Command& run) {
   listed->add_option("--namespace", given->space, "Only this namespace");
   listed->callback([given, &run] { run = [given] { return list(*given); }; });
 
+  add_reports(*keys, given, run);
   add_acts(*keys, given, run);
 }
 
