@@ -33,6 +33,8 @@ Task<Response> show_session(const Sources* sources, policy::RequestView request,
 Task<Response> begin_session(const Sources* sources, policy::RequestView request, Caller caller);  // session.cc
 Task<Response> end_session(const Sources* sources, policy::RequestView request, Caller caller);    // session.cc
 Task<Response> dashboard(const Sources* sources, policy::RequestView request, Caller caller);      // dashboard.cc
+Task<Response> show_tally(const Sources* sources, policy::RequestView request, Caller caller);     // tally.cc
+Task<Response> show_doctor(const Sources* sources, policy::RequestView request, Caller caller);    // doctor.cc
 Task<Response> openapi(const Sources* sources, policy::RequestView request, Caller caller);        // openapi.cc
 
 }  // namespace semel::admin

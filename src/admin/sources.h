@@ -16,8 +16,10 @@
 #include "store/audit_log.h"
 #include "store/desk.h"
 #include "store/history.h"
+#include "telemetry/finding.h"
 #include "telemetry/recent.h"
 #include "telemetry/tail.h"
+#include "telemetry/tally_past.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -48,6 +50,9 @@ struct Sources {
   store::History* history = nullptr;               // null if the store has none
   telemetry::Tail* tail = nullptr;                 // null if nothing can be watched
   Clock* clock = nullptr;                          // for pauses of what is watched
+  // Tallies, and what the doctor found since a time; both empty if there are none.
+  std::function<Async<telemetry::TallyAnswer>(telemetry::TallyQuestion)> tally = {};
+  std::function<Async<std::vector<telemetry::Finding>>(Time)> findings = {};
 };
 
 }  // namespace semel::admin

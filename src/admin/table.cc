@@ -32,6 +32,8 @@ constexpr std::array all{
     Page{.path = "/", .method = "GET", .access = Access::anyone, .handler = &dashboard},
     Page{.path = "/assets/*", .method = "GET", .access = Access::anyone, .handler = &dashboard},
     Page{.path = "/v1/tail", .method = "GET", .access = Access::reader, .handler = nullptr, .stream = &stream_tail},
+    Page{.path = "/v1/tally", .method = "GET", .access = Access::reader, .handler = &show_tally},
+    Page{.path = "/v1/doctor", .method = "GET", .access = Access::reader, .handler = &show_doctor},
     Page{.path = "/v1/openapi.json", .method = "GET", .access = Access::reader, .handler = &openapi},
 };
 

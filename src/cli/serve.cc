@@ -35,6 +35,7 @@
 #include "config/restart.h"
 #include "core/encoding.h"
 #include "gateway/ask_probe.h"
+#include "gateway/bookkeeper.h"
 #include "gateway/gateway.h"
 #include "gateway/plan.h"
 #include "gateway/replay_cache.h"
@@ -54,6 +55,7 @@
 #include "telemetry/recent.h"
 #include "telemetry/reloads.h"
 #include "telemetry/request_log.h"
+#include "telemetry/tally_past.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/reopening.h>
@@ -234,7 +236,9 @@ Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& oper
       .moment = [&] { return telemetry::moment_of(gateway.metrics(), clock.wall()); },
       .history = operated.history,
       .tail = &gateway.tail(),
-      .clock = &clock};
+      .clock = &clock,
+      .tally = [&gateway](telemetry::TallyQuestion question) { return gateway.books().tally(std::move(question)); },
+      .findings = [&gateway](Time from) { return gateway.books().findings(from); }};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));

@@ -25,6 +25,7 @@
 #include "core/check.h"
 #include "gateway/allowance.h"
 #include "gateway/attempt.h"
+#include "gateway/clue.h"
 #include "gateway/delivery.h"
 #include "gateway/incoming.h"
 #include "gateway/job.h"
@@ -174,10 +175,11 @@ void tell_browsers(const Incoming& incoming, Told& told) {
   }
 }
 
-// For the log: the key and the event that it was about.
-void label(Told& told, Way& way) {
+// For the log: the key and the event that it was about. And a clue for the doctor.
+void label(const Incoming& incoming, Told& told, Way& way) {
   auto* const job = std::get_if<Job>(&way);
   if (job == nullptr) return;
+  told.clue = clue_of(incoming, *job, told);
   if (!job->batch) told.key = std::move(job->identity.key);
   told.shape = job->identity.shape;
   told.event = std::move(job->event);
@@ -191,7 +193,7 @@ Task<Told> guard(const Incoming* incoming, const policy::Route* route) {
   if (told.ending == Ending::replayed && route->revalidate) {
     told = co_await revalidated(incoming, &std::get<Job>(way), &*route->revalidate, std::move(told));
   }
-  label(told, way);
+  label(*incoming, told, way);
   co_return told;
 }
 
@@ -199,7 +201,7 @@ Task<Told> receive(const Incoming* incoming, const webhook::Webhook* webhook) {
   std::string body;
   Way way = co_await look_at_delivery(incoming, webhook, &body);
   Told told = co_await go(incoming, &way);
-  label(told, way);
+  label(*incoming, told, way);
   count_event(*incoming, *webhook, told);
   co_return told;
 }

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <expected>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -17,6 +19,8 @@
 
 #include "config/config.h"
 #include "core/check.h"
+#include "core/sha256.h"
+#include "gateway/bookkeeper.h"
 #include "gateway/scribe.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
@@ -40,6 +44,14 @@ namespace {
 constexpr std::size_t sweep_limit = 1'000;  // records a step, so that a sweep never holds up the requests
 constexpr std::size_t beside_connections_max = 256;
 
+// Names this process in what it writes. The seed itself stays here: owners of claims come from it.
+std::uint64_t process_number(std::uint64_t seed) {
+  const Digest digest = core::sha256_parts("semel process v1", {std::to_string(seed)});
+  std::uint64_t number = 0;
+  std::memcpy(&number, digest.data(), sizeof(number));
+  return number;
+}
+
 }  // namespace
 
 Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
@@ -48,6 +60,7 @@ Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
     : metrics_(std::move(store_metrics), &log),
       companies_(seed),
       once_(*store.store, clock, seed, waiters_max, store.endings),
+      books_(clock, process_number(seed)),
       store_(std::move(store)) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const config::Config>& config,
@@ -67,6 +80,7 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
                       .metrics = gateway->metrics_,
                       .witness = gateway->witness_,
                       .log = log,
+                      .books = gateway->books_,
                       .gate = gateway->door_.gate,
                       .quotas = gateway->quotas_,
                       .limiters = gateway->limiters_,
@@ -140,6 +154,7 @@ Result<std::uint16_t> Gateway::listen_beside(const reading::Endpoint& endpoint,
 void Gateway::start() {
   for (const auto& beside : beside_) beside->listener->start(*beside->handler, {});
   boost::asio::co_spawn(workers_.front()->executor(), sweep(), boost::asio::detached);
+  books_.start(store_.history);
   for (const auto& worker : workers_) worker->start();
   if (scribe_ != nullptr) scribe_->start();
 }
@@ -147,6 +162,7 @@ void Gateway::start() {
 Gateway::~Gateway() {
   stop();
   wait();
+  books_.finish();
   for (const auto& beside : beside_) beside->listener.reset();  // before the event loop that it is on
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "gateway/bookkeeper.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
@@ -48,6 +49,8 @@ class Gateway {
   [[nodiscard]] telemetry::Metrics& metrics() { return metrics_; }
   [[nodiscard]] const telemetry::Certificates& certificates() const { return witness_.certificates; }
   [[nodiscard]] telemetry::Tail& tail() { return witness_.tail; }
+  // Tallies and findings.
+  [[nodiscard]] Bookkeeper& books() { return books_; }
   [[nodiscard]] bool draining() const { return door_.gate.draining; }
   // The plan of the first worker. Once started, to be asked on its thread only.
   [[nodiscard]] std::shared_ptr<const Plan> plan() const { return workers_.front()->plan(); }
@@ -110,6 +113,7 @@ class Gateway {
   std::vector<std::unique_ptr<Beside>> beside_;   // outlive the connections that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
   std::unique_ptr<Scribe> scribe_;                // null if the store keeps no history; outlives it for the same reason
+  Bookkeeper books_;                              // the same
   store::CapableStore store_;
 };
 

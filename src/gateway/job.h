@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "policy/request_view.h"
 #include "policy/target.h"
 #include "telemetry/metrics.h"
+#include "telemetry/notebook.h"
 #include "webhook/event.h"
 #include "webhook/event_batch.h"
 #include "webhook/webhook.h"
@@ -40,9 +42,10 @@ struct WithoutKey {
   const policy::Target* target;
   policy::RequestView request;
   telemetry::Ending ending;
-  std::optional<Key> key{};      // that it would have had; for the log
-  std::string_view would{};      // mode = "observe": what enforcing would have done
-  webhook::EventLabels event{};  // for the log
+  std::optional<Key> key{};                         // that it would have had; for the log
+  std::string_view would{};                         // mode = "observe": what enforcing would have done
+  webhook::EventLabels event{};                     // for the log
+  std::unique_ptr<telemetry::Clue> clue = nullptr;  // for the doctor; null if it does not want one
 };
 
 // Streamed to the upstream: nothing of it has been read beyond its head.

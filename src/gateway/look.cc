@@ -16,6 +16,7 @@
 #include "config/policy_document.h"
 #include "gateway/bearer.h"
 #include "gateway/body.h"
+#include "gateway/clue.h"
 #include "gateway/incoming.h"
 #include "gateway/job.h"
 #include "gateway/told.h"
@@ -87,7 +88,10 @@ Way way_of(const Incoming& incoming, const policy::Route& route, const policy::R
   if (route.mode == policy::Mode::observe) {
     WithoutKey observed{.target = &route.target, .request = request, .ending = Ending::observed};
     observed.would = observe(incoming, route, identified);
-    if (identity != nullptr) observed.key = std::move(identity->key);
+    if (identity != nullptr) {
+      observed.clue = clue_of(incoming, *identity, request, observed.would != "run");
+      observed.key = std::move(identity->key);
+    }
     return observed;
   }
   if (const auto* refusal = std::get_if<policy::Refusal>(&identified)) {

@@ -155,6 +155,7 @@ Task<Told> forward(const Incoming* incoming, WithoutKey request, const Policy* g
     if (attempt->end() == http::CallEnd::not_reached) told.detail = incoming->upstream(at).trouble();
   }
   told.would = request.would;
+  told.clue = std::move(request.clue);
   told.key = std::move(request.key);
   told.event = std::move(request.event);
   co_return told;

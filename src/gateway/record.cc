@@ -1,4 +1,5 @@
-// What is left of a request: counts, a sighting for its timeline, a line of the log. In this order, and each only if asked for.
+// What is left of a request: counts, a sighting for its timeline, a line of the log. In this order, and each only if
+// asked for.
 #include "gateway/record.h"
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include "config/config.h"
+#include "gateway/clue.h"
 #include "gateway/incoming.h"
 #include "gateway/told.h"
 #include "telemetry/cause.h"
@@ -61,6 +63,7 @@ void sight(const Incoming& incoming, const telemetry::LogEntry& entry, const Tol
 }  // namespace
 
 void record(const Incoming& incoming, telemetry::RouteMetrics& route, const Told& told) {
+  take_note(incoming, route, told);
   telemetry::count(route.by_ending, told.ending);
   if (told.problem) telemetry::count(route.by_problem, *told.problem);
   if (told.bad_outcome_field) route.bad_outcome_fields.fetch_add(1, std::memory_order_relaxed);

@@ -10,7 +10,9 @@
 #include "gateway/replay_cache.h"
 #include "store/glance.h"
 #include "telemetry/certificates.h"
+#include "telemetry/doctor_watch.h"
 #include "telemetry/metrics.h"
+#include "telemetry/notebook.h"
 #include "telemetry/request_log.h"
 #include "telemetry/shapes.h"
 #include "telemetry/sighting.h"
@@ -39,6 +41,12 @@ struct Witness {
   telemetry::Certificates certificates;
 };
 
+// Where requests are written down.
+struct Books {
+  telemetry::Notebook& notebook;  // of this thread
+  telemetry::DoctorWatch& watch;
+};
+
 struct Services {
   Once& once;
   Clock& clock;
@@ -49,6 +57,7 @@ struct Services {
   telemetry::SightingBuffer* sighted;  // null if nobody takes them
   ReplayCache& replays;
   telemetry::RequestLog& log;
+  Books books;
   KeyCache& keys;
   Inquiries& inquiries;
   Quotas& quotas;

@@ -16,6 +16,7 @@
 #include "policy/reply.h"
 #include "telemetry/cause.h"
 #include "telemetry/metrics.h"
+#include "telemetry/notebook.h"
 #include "webhook/event.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -57,9 +58,10 @@ struct Told {
   core::Shape shape{};
   std::optional<Key> key{};
   webhook::EventLabels event{};
-  bool bad_outcome_field = false;  // the upstream's Semel-Outcome had no known value
-  bool close = false;              // this connection is of no use afterwards
-  bool preflight = false;          // the reply answers a browser's question, and has all that it needs
+  std::unique_ptr<telemetry::Clue> clue = nullptr;  // for the doctor; null if it does not want one
+  bool bad_outcome_field = false;                   // the upstream's Semel-Outcome had no known value
+  bool close = false;                               // this connection is of no use afterwards
+  bool preflight = false;                           // the reply answers a browser's question, and has all that it needs
   std::variant<OwnReply, UpstreamReply, AlreadySent> reply = AlreadySent{};
 };
 

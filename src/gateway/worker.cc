@@ -15,18 +15,21 @@
 
 #include "config/config.h"
 #include "core/check.h"
+#include "gateway/bookkeeper.h"
 #include "gateway/exchange.h"
 #include "gateway/plan.h"
 #include "gateway/services.h"
 #include "gateway/tls_set.h"
 #include "http/listener.h"
 #include "http/session.h"
+#include "http/ticker.h"
 #include "http/transaction.h"
 #include "reading/address.h"
 #include "telemetry/histogram.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
 #include "telemetry/sighting.h"
+#include "telemetry/tally.h"
 #include <semel/async.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -167,6 +170,7 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .sighted = traces_.sights ? &traces_.sightings : nullptr,
                           .replays = replays_,
                           .log = traces_.log,
+                          .books = {.notebook = traces_.notebook, .watch = shared_.books.watch()},
                           .keys = fetching_.keys,
                           .inquiries = fetching_.inquiries,
                           .quotas = shared_.quotas,
@@ -179,6 +183,7 @@ Task<void> Worker::handle(http::Transaction& transaction) {
 void Worker::refused(std::uint16_t status) {
   if (status == 408) shared_.metrics.clients.slow.fetch_add(1, std::memory_order_relaxed);
   telemetry::count(plan_->no_route->by_ending, telemetry::Ending::malformed);
+  traces_.notebook.tallies.add(*plan_->no_route, telemetry::TallyOutcome::malformed, std::nullopt, {});
   telemetry::LogEntry entry;
   entry.at = shared_.clock.wall();
   entry.level = config::LogLevel::warning;
@@ -197,14 +202,17 @@ void Worker::handshake_failed() {
 
 // Writes the log every tick; when draining, ends the thread once the last connection is gone or time is up.
 Task<void> Worker::keep_house() {
-  for (;;) {
+  constexpr auto ticks_between_takes = static_cast<std::uint64_t>(Bookkeeper::taken_every / http::Ticker::period);
+  for (std::uint64_t ticks = 0;;) {
     co_await ticker_.next();
     traces_.log.flush();
     traces_.sightings.hand_over();
+    if (++ticks % ticks_between_takes == 0) shared_.books.take(traces_.notebook);
     if (!drain_until_) continue;
     ticker_.cut_idle();
     if (shared_.gate.connections == 0 || shared_.clock.now() >= *drain_until_) break;
   }
+  shared_.books.take(traces_.notebook);
   ticker_.stop();
   context_.stop();
 }

@@ -11,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "config/config.h"
+#include "gateway/bookkeeper.h"
 #include "gateway/inquiries.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
@@ -25,6 +26,7 @@
 #include "http/transaction.h"
 #include "store/glance.h"
 #include "telemetry/metrics.h"
+#include "telemetry/notebook.h"
 #include "telemetry/request_log.h"
 #include "telemetry/sighting.h"
 #include <semel/async.h>
@@ -42,6 +44,7 @@ struct Shared {
   telemetry::Metrics& metrics;
   Witness& witness;
   telemetry::LogSink& log;
+  Bookkeeper& books;
   http::Gate& gate;
   Quotas& quotas;
   RateLimiters& limiters;
@@ -109,6 +112,7 @@ class Worker : public http::RequestHandler {
   // What requests leave behind.
   struct Traces {
     telemetry::RequestLog log;
+    telemetry::Notebook notebook{};
     telemetry::SightingBuffer sightings{};
     bool sights = false;  // whether somebody takes the sightings
   };

@@ -23,7 +23,8 @@ namespace {
 constexpr std::size_t seal_bytes_max = 1'024;  // what encryption may have added to a value
 
 template <class Number>
-std::optional<Number> number_of(std::string_view text) {
+std::optional<Number> number_of(std::string_view digits) {
+  const std::string text(digits);
   Number number = 0;
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, number);

@@ -16,6 +16,7 @@
 #include "config/parse.h"
 #include "core/check.h"
 #include "fuzz/conversation.h"
+#include "gateway/bookkeeper.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
@@ -73,6 +74,7 @@ struct House {
   semel::telemetry::Metrics metrics;
   semel::gateway::Witness witness;
   semel::telemetry::LogSink log{-1};
+  semel::gateway::Bookkeeper books{clock, 1};
   http::Gate gate;
   semel::gateway::Quotas quotas;
   semel::gateway::RateLimiters limiters;
@@ -81,6 +83,7 @@ struct House {
                                                        .metrics = metrics,
                                                        .witness = witness,
                                                        .log = log,
+                                                       .books = books,
                                                        .gate = gate,
                                                        .quotas = quotas,
                                                        .limiters = limiters,

@@ -18,8 +18,10 @@
 #include "http/ticker.h"
 #include "support/fake_transaction.h"
 #include "support/virtual_clock.h"
+#include "telemetry/doctor_watch.h"
 #include "telemetry/log_sink.h"
 #include "telemetry/metrics.h"
+#include "telemetry/notebook.h"
 #include "telemetry/request_log.h"
 #include <semel/once.h>
 #include <semel/stores.h>
@@ -58,6 +60,8 @@ class World {
   gateway::Witness witness_;
   telemetry::LogSink sink_{-1};  // nothing is logged
   telemetry::RequestLog log_{sink_};
+  telemetry::Notebook notebook_;
+  telemetry::DoctorWatch watch_;
   gateway::Fetching fetching_{clock, context.get_executor()};
   gateway::Quotas quotas_;
   gateway::Companies companies_{1};
@@ -72,6 +76,7 @@ class World {
                                    .sighted = nullptr,
                                    .replays = replays,
                                    .log = log_,
+                                   .books = {.notebook = notebook_, .watch = watch_},
                                    .keys = fetching_.keys,
                                    .inquiries = fetching_.inquiries,
                                    .quotas = quotas_,

@@ -2,12 +2,10 @@
 //
 // Exit codes: 0 done; 1 no such key, a conflict, or a broken audit log; 2 wrong usage; 3 not allowed; 4 no answer.
 #include <cstdint>
-#include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,15 +13,15 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
-#include <boost/system/error_code.hpp>
 #include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/keys/admin_call.h"
 #include "cli/keys/admin_options.h"
+#include "cli/keys/keys_call.h"
+#include "cli/keys/tally.h"
 #include "cli/keys/text.h"
 #include "cli/keys/watch.h"
 #include "cli/load.h"
@@ -60,27 +58,8 @@ struct KeysArguments : AdminOptions {
 };
 using Given = std::shared_ptr<KeysArguments>;
 
-// A request, and its answer as JSON. What is no success is printed, and `code` says how to exit.
-struct Heard {
-  int code = 0;
-  json::object body;
-};
-
 Heard ask(const KeysArguments& given, const std::string& method, const std::string& target, const std::string& body) {
-  const Result<AdminServer> server = admin_server(given.admin, given.token, given.config);
-  if (!server) return {.code = complain(server.error().detail, 2), .body = {}};
-  const Result<AdminAnswer> answer = call_admin(*server, method, target, body);
-  if (!answer) return {.code = complain(answer.error().detail, 4), .body = {}};
-  boost::system::error_code error;
-  json::value value = json::parse(answer->body, error);
-  if (error || !value.is_object()) {
-    return {.code = complain(fmt::format("status {} without JSON", answer->status), 4), .body = {}};
-  }
-  Heard heard{.code = 0, .body = std::move(value.get_object())};
-  if (answer->status == 200) return heard;
-  if (given.json) fmt::print("{}\n", answer->body);
-  heard.code = complain_of(answer->status, answer->body);
-  return heard;
+  return ask_admin(given, method, target, body);
 }
 
 bool split_header(const std::string& header, std::string& name, std::string& value) {
@@ -262,6 +241,27 @@ void add_request(CLI::App& command, const Given& given) {
   command.add_option("--request-body", given->request_body, "Of the request, if the route makes the key from it");
 }
 
+void add_reports(CLI::App& keys, const Given& given, Command& run) {
+  auto asked = std::make_shared<TallyArguments>();
+  CLI::App* counted = add(keys, given, "tally", "How many requests ended in which way, and how many were duplicates");
+  counted->add_option("--by", asked->by, "route, scope or outcome")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"route", "scope", "outcome"}));
+  counted->add_option("--days", asked->days, "The last so many days, with today")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 730));
+  counted->add_option("--step", asked->step, "minute, hour or day; by itself days, or hours of one day")
+      ->check(CLI::IsMember({"minute", "hour", "day"}));
+  counted->callback([given, asked, &run] { run = [given, asked] { return tally(*given, *asked); }; });
+
+  CLI::App* examined = add(keys, given, "doctor", "What is odd about how clients use their keys");
+  examined->add_option("--route", asked->route, "Only this route, by its path in the configuration");
+  examined->add_option("--days", asked->days, "Of the last so many days")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 90));
+  examined->callback([given, asked, &run] { run = [given, asked] { return doctor(*given, *asked); }; });
+}
+
 void add_acts(CLI::App& keys, const Given& given, Command& run) {
   CLI::App* resolved = add(keys, given, "resolve", "Settle an unknown outcome");
   resolved->add_option("id", given->key, "The id of the key")->required();
@@ -318,6 +318,7 @@ void add_keys(CLI::App& app, Command& run) {
   listed->add_option("--namespace", given->space, "Only this namespace");
   listed->callback([given, &run] { run = [given] { return list(*given); }; });
 
+  add_reports(*keys, given, run);
   add_acts(*keys, given, run);
   add_watch(*keys, run);
 }
