@@ -1,7 +1,6 @@
 #include "gateway/record.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
