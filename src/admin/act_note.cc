@@ -1,6 +1,5 @@
 #include "admin/act_note.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -6,7 +6,7 @@
 // The filter is in the query: route, outcome (or a problem), status (503 or 5xx), key (the beginning of its hash).
 #include "telemetry/tail.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>

@@ -5,14 +5,12 @@
 // dropped; then it says that it is partial. A key that has expired still has its history, if the whole id is given.
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -198,14 +196,15 @@ Task<Response> show_timeline(const Sources* sources, policy::RequestView request
   if (!id) co_return error_answer(400, "id: must be hexadecimal digits, an even number of them, up to 64");
   const std::expected<std::optional<Held>, Response> held = co_await key_of(sources->desk, *id);
   if (!held) co_return held.error();
+  const std::optional<Held>& present = *held;
   std::string subject = *id;
-  if (*held) subject.assign((*held)->record.key.id.begin(), (*held)->record.key.id.end());
+  if (present) subject.assign(present->record.key.id.begin(), present->record.key.id.end());
 
   const Time now = sources->now();
   const store::HistorySpan span{.from = now - kept, .to = now + std::chrono::days{1}};
   Timeline timeline;
   bool whole = true;
-  bool any = held->has_value();
+  bool any = present.has_value();
   for (const store::HistoryKind kind : {store::HistoryKind::plain_run, store::HistoryKind::sighting}) {
     const Result<std::vector<store::HistoryRow>> rows = co_await sources->history->read(kind, subject, span, rows_max);
     if (!rows) co_return error_answer(503, rows.error().detail);
@@ -214,7 +213,7 @@ Task<Response> show_timeline(const Sources* sources, policy::RequestView request
     any = any || !rows->empty();
   }
   if (!any) co_return error_answer(404, "there is no key with this id, and nothing was seen of it in 30 days");
-  if (*held) timeline.add_present(**held);
+  if (present) timeline.add_present(*present);
   std::vector<Event> events = std::move(timeline).in_order();
 
   const store::HistorySpan life{.from = events.empty() ? now : events.front().at - clocks_differ, .to = span.to};
@@ -227,7 +226,7 @@ Task<Response> show_timeline(const Sources* sources, policy::RequestView request
     const json::value value = json::parse(gap.value, error);
     if (!error && value.is_object()) dropped += number_in(value.get_object(), "dropped");
   }
-  co_return json_answer(200, text_of(*held, core::to_hex(subject), std::move(events), dropped, whole));
+  co_return json_answer(200, text_of(present, core::to_hex(subject), std::move(events), dropped, whole));
 }
 
 }  // namespace semel::admin

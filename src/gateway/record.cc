@@ -3,7 +3,6 @@
 #include "gateway/record.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <iterator>
 #include <memory>
@@ -55,7 +54,8 @@ Scribe::Scribe(store::History& history, const store::Desk* desk, Clock& clock, s
       pause_(std::make_shared<runtime::Pause>(clock)) {}
 
 Scribe::~Scribe() {
-  end();
+  context_.stop();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Scribe::start() {

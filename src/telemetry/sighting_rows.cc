@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/encoding.h"
 #include "core/function_ref.h"
 #include "core/json/writer.h"
 #include "core/shape.h"
@@ -65,14 +64,14 @@ std::string_view answer_name(const Sighting& sighting) {
 }
 
 void SightingRows::add(const Sighting& sighting) {
-  if (attempts_.size() + repeats_.size() >= rows_max) {
+  const bool attempted = !sighting.upstream.empty();
+  const bool full = attempts_.size() + repeats_.size() >= rows_max;
+  if (full || (attempted && is_plain(sighting) && ++plain_ > plain_max)) {
     ++dropped_;
-  } else if (sighting.upstream.empty()) {
-    add_repeat(sighting);
-  } else if (is_plain(sighting) && ++plain_ > plain_max) {
-    ++dropped_;
-  } else {
+  } else if (attempted) {
     add_attempt(sighting);
+  } else {
+    add_repeat(sighting);
   }
 }
 

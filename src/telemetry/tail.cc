@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>

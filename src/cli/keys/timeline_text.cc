@@ -1,5 +1,4 @@
 // The life of a key, for people.
-#include <cstdint>
 #include <string>
 #include <string_view>
 
