@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <expected>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <variant>
 
 #include "core/ascii.h"
@@ -27,7 +26,6 @@
 #include "telemetry/notebook.h"
 #include "telemetry/tally.h"
 #include <semel/clock.h>
-#include <semel/problem.h>
 #include <semel/response.h>
 
 namespace semel::gateway {

@@ -2,8 +2,11 @@
 #include "telemetry/doctor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +19,8 @@
 #include "telemetry/finding.h"
 #include "telemetry/key_look.h"
 #include "telemetry/member_prints.h"
+#include "telemetry/route_metrics.h"
+#include "telemetry/tally.h"
 #include <semel/clock.h>
 
 namespace semel::telemetry {
@@ -252,6 +257,7 @@ std::vector<Finding> Doctor::shared_texts() const {
     ++finding.count;
     finding.evidence = fmt::format("{} keys were sent by ten callers or more", finding.count);
   });
+  found.reserve(by_route.size());
   for (auto& [route, finding] : by_route) found.push_back(std::move(finding));
   return found;
 }

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/encoding.h"
 #include "core/sha256.h"
 #include <semel/clock.h>
+#include <semel/key.h>
 
 namespace semel::telemetry {
 namespace {
@@ -158,6 +157,7 @@ std::vector<Finding> merged(std::vector<Finding> findings) {
     kept.strong = strong;
   }
   std::vector<Finding> all;
+  all.reserve(by_id.size());
   for (auto& [id, finding] : by_id) all.push_back(std::move(finding));
   std::ranges::sort(all, [](const Finding& one, const Finding& other) {
     return std::pair(other.last, other.count) < std::pair(one.last, one.count);

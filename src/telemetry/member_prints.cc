@@ -1,6 +1,7 @@
 #include "telemetry/member_prints.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>

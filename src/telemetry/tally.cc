@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -111,6 +112,7 @@ void TallyTable::merge(const TallyTable& other) {
 void TallyTable::keep_heaviest(std::size_t count) {
   if (rows_.size() <= count) return;
   std::vector<std::pair<std::uint64_t, std::string>> by_weight;
+  by_weight.reserve(rows_.size());
   for (const auto& [name, tally] : rows_) by_weight.emplace_back(requests_in(tally.counts), name);
   std::ranges::sort(by_weight);
   for (std::size_t i = 0; i + count < by_weight.size(); ++i) rows_.erase(by_weight[i].second);

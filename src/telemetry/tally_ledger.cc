@@ -2,7 +2,6 @@
 #include "telemetry/tally_ledger.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -81,6 +80,7 @@ Async<void> TallyLedger::write(store::History* history, Time now) {
   std::vector<store::HistoryRow> rows = changed_rows();
   if (!rows.empty()) {
     std::vector<Time> written;
+    written.reserve(rows.size());
     for (const store::HistoryRow& row : rows) written.push_back(row.at);
     Result<void> appended = co_await history->append(std::move(rows));
     if (!appended) {

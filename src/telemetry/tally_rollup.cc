@@ -1,7 +1,6 @@
 // The sums are made from rows alone, so it does not matter who makes them.
 #include "telemetry/tally_rollup.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
