@@ -13,8 +13,10 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <boost/system/error_code.hpp>
 #include <fmt/format.h>
 
 #include "cli/command.h"
