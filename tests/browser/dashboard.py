@@ -26,6 +26,8 @@ from harness import ROUTE, keyed  # noqa: E402
 
 WEBHOOK = '[[webhook]]\npath = "/hooks/stripe"\nprovider = "stripe"\nsecrets = ["whsec_1", "whsec_2"]\nupstream = "app"\n'
 CONFIG = desk.WITH_TOKENS + WEBHOOK
+INBOX = '[destination.app]\nupstream = "app"\nfatal = ["400"]\n' + WEBHOOK.replace(
+    'upstream = "app"\n', 'delivery = "inbox"\ndeliver = [ { to = "app" } ]\n')
 HOSTILE = ['<script>alert(1)</script>', '"><img src=x onerror=alert(1)>', "\u202egnp.exe", "{{7*7}}"]
 INTERACTIVE_MS_MAX = 3000  # machines are shared; the figure itself is printed
 STORY_SECONDS_MAX = 240
@@ -192,6 +194,35 @@ class Dashboard(harness.Case):
         api = desk.ByApi(self, semel)
         self.assertTrue(wire.eventually(lambda: sum(item["keyed"] for item in api.good("GET", "/v1/tally")["totals"]) >= 9, seconds=30))
         self.tell("duplicates")
+
+    def test_dead_letters_are_sent_again(self):
+        """The destination refuses each event once, for good. Then it was repaired."""
+        semel = self.start(desk.WITH_TOKENS)
+        self.needs(semel, "GET /v1/inbox")
+        semel = self.start(desk.WITH_TOKENS + INBOX)
+
+        def serve():
+            while True:
+                try:
+                    arrival = self.stage.next("", seconds=60)
+                    arrival.read_body()
+                    arrival.answer(400 if arrival.message.get("Idempotency-Attempt") == "1" else 200, (), b"{}")
+                except (wire.Silent, wire.Cut, OSError):
+                    return
+
+        threading.Thread(target=serve, daemon=True).start()
+        for number in range(6):
+            sent = self.run_semel("sign", "stripe", "--secret", "whsec_1", "--body", json.dumps({"id": f"evt_{number}", "type": "x"}),
+                                  "--send", "--url", "http://%s:%d/hooks/stripe" % semel.address)
+            self.assertEqual(sent.returncode, 0, sent.stderr)
+        api = desk.ByApi(self, semel)
+
+        def states():
+            return api.good("GET", "/v1/destinations")["items"][0]["states"]
+
+        self.assertTrue(wire.eventually(lambda: states()["dead"] == 6, seconds=20), states())
+        self.tell("inbox", count=6)
+        self.assertTrue(wire.eventually(lambda: states()["done"] == 6, seconds=20), states())
 
     def test_a_long_list(self):
         semel = self.start()

@@ -80,4 +80,46 @@ export const optional = {
     await desk.look(SIZES.phone);
     await desk.fits("the doctor on a phone");
   },
+
+  // Dead letters are seen on the first page, grouped by their cause, and sent again until all have arrived.
+  async inbox(desk, { url, token, count, name }) {
+    await desk.signIn(url, token);
+    await desk.see(`${count} deliveries to app will not be tried again`);
+    await desk.press("See why");
+    await desk.see("by why they died");
+    await desk.see(`That is all: ${count} dead letters`);
+    await desk.accessible("the inbox");
+    await desk.picture(`${name}-inbox`, true);
+    await desk.page.click("td a");
+    await desk.see("Change it");
+    await desk.see("dead letter");
+    await desk.press("Show the body");
+    await desk.see("evt_");
+    await desk.accessible("a delivery");
+    await desk.picture(`${name}-delivery`, true);
+    await desk.go("#/inbox", "by why they died");
+    await desk.press("Send again");
+    await desk.see("Nothing stands in the way at app");
+    await desk.fill("#act-reason", "the handler was repaired");
+    await desk.fill("#act-confirm", "send");
+    await desk.page.click("form.act button.primary");
+    await desk.see(`Ended: ${count} of ${count} sent again`);
+    await desk.press("Close");
+    await desk.see("No dead letter is left");
+    await desk.press("Pause");
+    await desk.fill("#act-reason", "a deployment");
+    await desk.fill("#act-confirm", "pause");
+    await desk.page.click("form.act button.primary");
+    await desk.see("paused");
+    await desk.press("Resume");
+    await desk.fill("#act-reason", "it is over");
+    await desk.fill("#act-confirm", "resume");
+    await desk.page.click("form.act button.primary");
+    await desk.see("well");
+    await desk.go("#/audit", "the handler was repaired");
+    await desk.see("pause destination");
+    await desk.look(SIZES.phone);
+    await desk.go("#/inbox", "Destinations");
+    await desk.fits("the inbox on a phone");
+  },
 };

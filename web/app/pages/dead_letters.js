@@ -64,6 +64,7 @@ export function DeadLetters({ destinations, onDone }) {
   };
   return html`<section><h2>Dead letters <span class="muted">by why they died</span></h2>
     ${list.items.length > 0 && html`<${Table} label="Dead letters by reason" columns=${columns} items=${grouped(list.items)} keyOf=${(group) => group.key} />`}
+    ${list.complete && !list.items.length && html`<p class="muted">No dead letter is left.</p>`}
     <${GoOn} list=${list} what="dead letters" />
     ${chosen && html`<${Replay} key=${chosen.key} group=${chosen} destination=${destinations.find((each) => each.name === chosen.destination)}
       onDone=${done} onLeave=${() => setChosen(null)} />`}</section>`;

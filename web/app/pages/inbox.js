@@ -1,5 +1,5 @@
 // Inbox: what waits for whom, what was given up and why, and what can be done about it.
-import { html, useState } from "../html.js";
+import { html, useRef, useState } from "../html.js";
 import { ActForm, cannot } from "../act_form.js";
 import { get, post, withQuery } from "../api.js";
 import { useLoad, usePieces } from "../load.js";
@@ -85,13 +85,14 @@ function List({ query, destinations }) {
 
 export function Inbox({ query }) {
   const destinations = useLoad((signal) => get("/v1/destinations", signal), [], 5_000);
+  const dead = useRef(false); // once there were some they stay in sight, with what came of sending them again
   const head = html`<${Head} title="Inbox" lead="Events that were acknowledged and are delivered from here, until each destination has them." />`;
   if (!destinations.data) {
     return html`${head}${destinations.problem ? html`<${ProblemBox} problem=${destinations.problem} retry=${destinations.reload} />` : html`<${Wait} />`}`;
   }
   const { items } = destinations.data;
-  const dead = items.some((each) => each.states.dead > 0);
+  dead.current ||= items.some((each) => each.states.dead > 0);
   return html`${head}<${Destinations} items=${items} onDone=${destinations.reload} />
-    ${dead && html`<${DeadLetters} destinations=${items} onDone=${destinations.reload} />`}
+    ${dead.current && html`<${DeadLetters} destinations=${items} onDone=${destinations.reload} />`}
     <${List} query=${query} destinations=${items.map((each) => each.name)} />`;
 }
