@@ -30,11 +30,18 @@ file(READ ${PROJECT_SOURCE_DIR}/docs/openapi-admin.json openapi_admin)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/openapi_admin.cc.in ${PROJECT_BINARY_DIR}/openapi_admin.cc @ONLY)
 target_sources(semel_admin PRIVATE ${PROJECT_BINARY_DIR}/openapi_admin.cc)
 
+# It speaks the protocol itself, so there is nothing that it could lack. Not part of the library: semel/ has no names for it.
+semel_sources(redis_sources store/redis)
+add_library(semel_redis STATIC ${redis_sources})
+target_include_directories(semel_redis PUBLIC ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(semel_redis PUBLIC semel PRIVATE semel_compile)
+target_precompile_headers(semel_redis PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+
 # The commands are a library too, so that tests can call what is behind them.
 semel_sources(cli_sources cli cli/demo cli/hammer cli/keys)
 list(FILTER cli_sources EXCLUDE REGEX "/(main|version|aligned_alloc)\\.cc$")
 add_library(semel_commands STATIC ${cli_sources})
-target_link_libraries(semel_commands PUBLIC semel_admin semel_api semel_embedded semel_postgres Boost::json PRIVATE CLI11::CLI11 semel_compile)
+target_link_libraries(semel_commands PUBLIC semel_admin semel_api semel_embedded semel_postgres semel_redis Boost::json PRIVATE CLI11::CLI11 semel_compile)
 target_precompile_headers(semel_commands PRIVATE cmake/precompiled.h)
 
 add_executable(semel_cli src/cli/main.cc src/cli/version.cc)
