@@ -34,11 +34,18 @@ target_compile_definitions(semel_admin PRIVATE SEMEL_VERSION="${PROJECT_VERSION}
 include(cmake/web.cmake)
 semel_embed_web(semel_admin)
 
+# It speaks the protocol itself, so there is nothing that it could lack. Not part of the library: semel/ has no names for it.
+semel_sources(redis_sources store/redis)
+add_library(semel_redis STATIC ${redis_sources})
+target_include_directories(semel_redis PUBLIC ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(semel_redis PUBLIC semel PRIVATE semel_compile)
+target_precompile_headers(semel_redis PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+
 # The commands are a library too, so that tests can call what is behind them.
 semel_sources(cli_sources cli cli/demo cli/hammer cli/keys)
 list(FILTER cli_sources EXCLUDE REGEX "/(main|version|aligned_alloc)\\.cc$")
 add_library(semel_commands STATIC ${cli_sources})
-target_link_libraries(semel_commands PUBLIC semel_admin semel_api semel_embedded semel_postgres Boost::json PRIVATE CLI11::CLI11 semel_compile)
+target_link_libraries(semel_commands PUBLIC semel_admin semel_api semel_embedded semel_postgres semel_redis Boost::json PRIVATE CLI11::CLI11 semel_compile)
 target_precompile_headers(semel_commands PRIVATE ${SEMEL_PRECOMPILED})
 
 add_executable(semel_cli src/cli/main.cc src/cli/version.cc)

@@ -23,7 +23,9 @@
 #include "store/capable_store.h"
 #include "store/embedded/store.h"
 #include "store/memory.h"
+#include "store/redis/admin.h"
 #include "store/sealed_store.h"
+#include "support/redis_server.h"
 #include <semel/stores.h>
 
 namespace semel::test {
@@ -121,6 +123,29 @@ std::unique_ptr<Place> sealed_database() {
 
 #endif
 
+// A database of the program's own Redis server, emptied and prepared.
+class RedisDatabase : public Place {
+ public:
+  explicit RedisDatabase(unsigned number) {
+    options_.url = RedisServer::shared().url(number);
+    options_.fsync = core::RedisFsync::everysec;
+    const std::unique_ptr<Clock> clock = make_system_clock();
+    RedisServer::shared().run({"FLUSHDB"}, number);
+    if (!store::redis::prepare_redis(*clock, options_)) throw std::runtime_error("Redis could not be prepared");
+  }
+
+  store::CapableStore open(Clock& clock) override { return open_with(clock, {}); }
+
+  store::CapableStore open_with(Clock& clock, const std::vector<core::AesKey>& keys) {
+    Result<store::CapableStore> store = store::redis::open_with_keys(clock, options_, keys);
+    if (!store) throw std::runtime_error("the Redis store does not open: " + store.error().detail);
+    return std::move(*store);
+  }
+
+ private:
+  store::redis::RedisOptions options_;
+};
+
 }  // namespace
 
 void PrintTo(const Backend& backend, std::ostream* out) {
@@ -143,6 +168,10 @@ std::vector<Backend> all_backends() {
                  [] { return std::make_unique<Database>(PgBouncer::shared().url(), "postgres"); }});
   all.push_back({"postgres_encrypted", Timing::real, Memory::keeps, [] { return sealed_database(); }});
 #endif
+  all.push_back({"redis", Timing::real, Memory::keeps, [] { return std::make_unique<RedisDatabase>(0U); },
+                 Reclaiming::by_itself});
+  all.push_back({"redis_encrypted", Timing::real, Memory::keeps,
+                 [] { return std::make_unique<Sealed<RedisDatabase>>(1U); }, Reclaiming::by_itself});
   return all;
 }
 

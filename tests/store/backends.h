@@ -22,6 +22,12 @@ enum class Timing : std::uint8_t {
 // What is left when the store has been destroyed and is opened again.
 enum class Memory : std::uint8_t { forgets, keeps };
 
+// What becomes of records that have expired.
+enum class Reclaiming : std::uint8_t {
+  swept,      // sweep() deletes and counts them
+  by_itself,  // the server does so on its own, and sweep() counts nothing
+};
+
 // Where a store keeps its records; empty when made, cleared away with everything in it when destroyed.
 class Place {
  public:
@@ -36,6 +42,7 @@ struct Backend {
   Timing timing;
   Memory memory;
   std::function<std::unique_ptr<Place>()> make;
+  Reclaiming reclaiming = Reclaiming::swept;
 };
 
 void PrintTo(const Backend& backend, std::ostream* out);  // how gtest names it in a message

@@ -46,6 +46,10 @@ class StoreContract : public testing::TestWithParam<Backend> {
   [[nodiscard]] Millis brief() const { return exact() ? Millis{1'000} : Millis{300}; }
   // Whatever was to last `span` from now, and no more, is over when this returns.
   void outlast(Millis span);
+  // What a sweep counts when so many records have expired.
+  [[nodiscard]] std::size_t counted(std::size_t expired) const {
+    return GetParam().reclaiming == Reclaiming::swept ? expired : 0;
+  }
   [[nodiscard]] bool exact() const { return GetParam().timing == Timing::turned; }
 
   Key fresh_key();

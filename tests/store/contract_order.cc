@@ -226,7 +226,7 @@ TEST_P(StoreContract, AMarkExpiresWithItsEvent) {
   ASSERT_EQ(said(complete(done, take(done, brief_terms).fence, answer_of("five"))), "ok");
   EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "superseded");
   outlast(brief());
-  EXPECT_EQ(sweep(10), 2U);
+  EXPECT_EQ(sweep(10), counted(2));
   EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "granted");
 }
 
@@ -256,7 +256,7 @@ TEST_P(StoreContract, AnObjectStaysInUseBeyondItsExpiry) {
   EXPECT_EQ(sweep(10), 0U);
   EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "6"))), "busy");
   ASSERT_EQ(said(complete(slow, granted.fence, answer_of("five"))), "ok");
-  EXPECT_EQ(sweep(10), 2U);
+  EXPECT_EQ(sweep(10), counted(2));
   EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "granted");
 }
 

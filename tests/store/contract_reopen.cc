@@ -96,7 +96,7 @@ TEST_P(ReopenContract, RecordsExpireWhileClosed) {
   outlast(brief());
   reopen();
   EXPECT_EQ(take(used_again).fence.number, 1U);
-  EXPECT_EQ(sweep(10), 1U);
+  EXPECT_EQ(sweep(10), counted(1));
   EXPECT_EQ(sweep(10), 0U);
   EXPECT_EQ(kept_body(kept), "kept");
 }
@@ -110,9 +110,9 @@ TEST_P(ReopenContract, SweepingIsKept) {
     take(fresh_key(), brief_terms);
   }
   outlast(brief());
-  EXPECT_EQ(sweep(4), 4U);
+  EXPECT_EQ(sweep(4), counted(4));
   reopen();
-  EXPECT_EQ(sweep(100), 5U);
+  EXPECT_EQ(sweep(100), counted(5));
   reopen();
   EXPECT_EQ(sweep(100), 0U);
 }

@@ -50,7 +50,7 @@ TEST_P(StoreContract, SweepDeletesWhatHasExpiredAndNothingElse) {
   if (exact()) EXPECT_EQ(sweep(100), 0U);
   outlast(brief());
 
-  EXPECT_EQ(sum(sweep_all(100)), 4U);
+  EXPECT_EQ(sum(sweep_all(100)), counted(4));
   EXPECT_EQ(look(running).record.fence, held.fence);
   EXPECT_EQ(kept_body(done), "kept");
   EXPECT_EQ(look(unknown).record.state, Record::State::unknown);
@@ -71,8 +71,8 @@ TEST_P(StoreContract, SweepHonoursItsLimit) {
   outlast(brief());
   EXPECT_EQ(sweep(0), 0U);
   const std::vector<std::size_t> counts = sweep_all(10);
-  EXPECT_EQ(sum(counts), 25U);
-  EXPECT_GE(counts.size(), 3U);
+  EXPECT_EQ(sum(counts), counted(25));
+  EXPECT_GE(counts.size(), counted(3));
   EXPECT_EQ(sweep(100), 0U);
 }
 
@@ -94,11 +94,11 @@ TEST_P(StoreContract, SweepReachesWhatHasExpiredBehindLivingClaims) {
     ASSERT_EQ(said(release(key, take(key, brief_terms).fence)), "ok");
   }
   outlast(brief());
-  EXPECT_EQ(sum(sweep_all(5)), 12U);
+  EXPECT_EQ(sum(sweep_all(5)), counted(12));
   for (const auto& [key, fence] : living) {
     EXPECT_EQ(said(complete(key, fence, answer_of("kept"))), "ok");
   }
-  EXPECT_EQ(sum(sweep_all(7)), 30U);
+  EXPECT_EQ(sum(sweep_all(7)), counted(30));
 }
 
 // A key that was used again after its expiry has a new record, which the sweep of the old one must not take along.

@@ -1,0 +1,116 @@
+// A batch: calls that go to the server together, in the order in which they came, and end with a beat.
+//
+// The beat writes the number of the batch and answers the one before it. So the batch has written something, also if
+// its calls have only read, and WAIT covers what it has read; and a server that has lost a batch meanwhile, or is
+// another one, is noticed before anybody is told anything.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "store/call.h"
+#include "store/redis/beats.h"
+#include "store/redis/layout.h"
+#include "store/redis/resp.h"
+#include "store/redis/scripts.h"
+#include "store/waiting.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/result.h>
+
+namespace semel::store::redis {
+
+using ScriptHashes = std::array<std::string, script_count>;
+
+// A record whose answer lies beside it and is being fetched.
+struct MissingAnswer {
+  StoredValue value;
+  Time at;  // when the record was read
+};
+
+// A call on its way. If it is not answered by `deadline`, nobody knows whether it was applied.
+struct RedisEntry {
+  std::unique_ptr<Waiting> waiting;
+  Time deadline;
+  std::string token{};                      // random, of a reopening
+  std::optional<MissingAnswer> fetching{};  // set if only the answer is missing
+  bool whole = false;                       // a large answer goes into the record: there is no room beside it
+  std::size_t tries = 0;                    // how often its answer was not where it should be
+
+  [[nodiscard]] StoreCall& call() const { return *waiting->call; }
+};
+using RedisQueue = std::deque<RedisEntry>;
+
+// What the batches of a store remember: which event each object was granted last, and how far the index was swept.
+struct BatchMemory {
+  std::unordered_map<Key, Digest> latest{};  // by object
+  std::size_t swept = 0;
+
+  void remember(const Key& object, const Digest& event);
+};
+
+// Adds the commands of a call, and returns how many replies they have.
+std::size_t append_call(std::string& out, const ScriptHashes& hashes, const RedisEntry& entry,
+                        const BatchMemory& memory);
+
+enum class Fate : std::uint8_t {
+  answered,
+  missed,  // answered, and somebody would miss it if the server lost it
+  again,   // it is not settled
+  reconnect,
+};
+// Reads the replies to a call. `trouble` is set if the server says that it takes no writes for now.
+Fate read_call(RedisEntry& entry, std::span<RespValue> replies, BatchMemory& memory, std::optional<Error>& trouble);
+
+class CallBatch {
+ public:
+  // Takes from `queue`, which is not empty, what can go together.
+  CallBatch(RedisQueue& queue, BatchMemory& memory);
+
+  // What is sent: the calls, the beat, and WAIT if `replicas` is not 0.
+  struct Ending {
+    std::string beat_name;
+    BeatBook::Next beat;
+    std::size_t replicas = 0;
+    Millis patience{1'000};  // of WAIT
+  };
+  std::string encode(const ScriptHashes& hashes, const Ending& ending);
+  [[nodiscard]] std::size_t replies() const { return replies_; }
+  [[nodiscard]] std::size_t calls() const { return entries_.size(); }
+  [[nodiscard]] Time deadline() const;  // of the most patient call
+
+  enum class Verdict : std::uint8_t {
+    told,       // the answers hold
+    not_yet,    // too few replicas have it: nobody is told, everything goes again
+    reconnect,  // this server cannot be used (any more), or lacks our scripts: the same, over a new connection
+  };
+  struct Outcome {
+    Verdict verdict = Verdict::told;
+    std::vector<Waiting> answered{};
+    std::vector<RedisEntry> again{};
+    std::optional<std::uint64_t> found{};  // the number that the beat has written over, if it is not the expected one
+    std::size_t effects = 0;               // calls that somebody would miss
+    std::optional<Error> trouble{};        // what the server said, if it will not take claims for now
+  };
+  // `replies` are as many as replies() says.
+  Outcome read(std::vector<RespValue>& replies, const Ending& ending);
+
+  // Hands out the calls, if there is nothing to read.
+  [[nodiscard]] std::vector<RedisEntry> take() { return std::move(entries_); }
+
+ private:
+  BatchMemory& memory_;
+  std::vector<RedisEntry> entries_;
+  std::vector<std::size_t> counts_;  // replies of each entry
+  std::size_t replies_ = 0;
+};
+
+}  // namespace semel::store::redis

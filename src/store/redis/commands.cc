@@ -1,0 +1,159 @@
+// Calls as commands. What each script expects is said in scripts.cc.
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/check.h"
+#include "core/settlement.h"
+#include "runtime/failpoint.h"
+#include "store/call.h"
+#include "store/redis/batch.h"
+#include "store/redis/layout.h"
+#include "store/redis/resp.h"
+#include "store/redis/scripts.h"
+#include <semel/clock.h>
+#include <semel/fingerprint.h>
+#include <semel/key.h>
+#include <semel/store.h>
+
+namespace semel::store::redis {
+namespace {
+
+constexpr std::size_t sweep_looks = 200;              // so that no other call waits long behind a sweep
+constexpr std::size_t apart_from_bytes = 16U << 10U;  // Lua copies a large answer several times
+constexpr std::string_view body_ms = "600000";        // for which an answer waits for the end that names it
+
+std::string_view view(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+// One call being written.
+class CallWriter {
+ public:
+  CallWriter(std::string& out, const ScriptHashes& hashes, const RedisEntry& entry, const BatchMemory& memory)
+      : out_(out), hashes_(hashes), entry_(entry), memory_(memory), id_(entry.call().key.id), name_(record_name(id_)) {}
+
+  void operator()(const ClaimCall& request) const {
+    const Terms& terms = request.terms;
+    const std::string owner = eight_bytes(terms.owner);
+    const std::string lease = std::to_string(terms.lease.count());
+    const std::string ttl = std::to_string(terms.ttl.count());
+    const std::string_view takes = terms.lapsed == Terms::Lapsed::taken_over ? "1" : "0";
+    const std::string over = terms.only_over ? fence_bytes(*terms.only_over) : std::string();
+    const std::string tail = tail_of(entry_.call().key);
+    std::vector<std::string_view> arguments{view(request.fingerprint.digest), owner, lease, ttl, takes, over, tail};
+    if (terms.order == nullptr) return script(Script::claim, {name_, index_name}, arguments);
+    const Order& order = *terms.order;
+    const auto latest = memory_.latest.find(order.object);
+    const bool guessed = latest != memory_.latest.end();
+    const std::string other = guessed ? record_name(latest->second) : name_;
+    const std::string company = eight_bytes(order.company);
+    const std::string object = record_name(order.object.id);
+    for (const std::string_view more : {std::string_view(order.stamp), std::string_view(company), view(id_),
+                                        guessed ? view(latest->second) : std::string_view()}) {
+      arguments.push_back(more);
+    }
+    script(Script::ordered, {name_, index_name, object, other}, arguments);
+  }
+
+  void operator()(const RenewCall& request) const {
+    const std::string fence = fence_bytes(request.fence);
+    const std::string lease = std::to_string(request.lease.count());
+    script(Script::renew, {name_}, {fence, lease});
+  }
+
+  void operator()(const CompleteCall& request) {
+    runtime::failpoint("completion-begun");
+    if (request.response == nullptr) return end(request.fence, "u", {});
+    const std::string answer = answer_bytes(id_, request.fence, request.response);
+    if (answer.size() < apart_from_bytes || entry_.whole) return end(request.fence, "d", answer);
+    // The first answer stays, so it is not written over; under the owner's name nobody else's is touched.
+    const std::string body = body_name(id_, request.fence.owner);
+    append_command(out_, {"SET", body, answer, "NX", "PX", body_ms});
+    const std::string fence = fence_bytes(request.fence);
+    script(Script::end, {name_, index_name, channel_name(id_), body}, {fence, "d", ""});
+    replies_ = 2;
+  }
+
+  void operator()(const ReleaseCall& request) const { end(request.fence, "f", {}); }
+
+  void operator()(const SweepCall& /*request*/) const {
+    const std::string begin = std::to_string(memory_.swept);
+    const std::string looks = std::to_string(sweep_looks);
+    script(Script::prune, {index_name}, {begin, looks});
+  }
+
+  void operator()(const ReopenCall& /*request*/) const {
+    script(Script::reopen, {name_, index_name, channel_name(id_)}, {entry_.token});
+  }
+
+  void operator()(const LookCall& /*request*/) const { script(Script::look, {name_}, {}); }
+
+  void operator()(const SettleCall& request) const {
+    const core::Settlement& by = request.settlement;
+    const std::string fence = fence_bytes(by.fence);
+    const std::string act = eight_bytes(by.act);
+    const Fence settled{.number = by.fence.number, .owner = by.act};
+    const bool done = by.verdict == core::Settlement::Verdict::done;
+    const std::string answer = done ? answer_bytes(id_, settled, by.response) : std::string();
+    const std::string_view verdict = done ? "d" : by.verdict == core::Settlement::Verdict::not_done ? "n" : "r";
+    script(Script::settle, {name_, index_name, channel_name(id_)}, {fence, act, verdict, answer});
+  }
+
+  void operator()(const AppendCall& request) const {
+    const std::string number = std::to_string(request.token);
+    script(Script::append, {audit_name}, {number, request.text});
+  }
+
+  // These are the desk's, which has a connection of its own.
+  void operator()(const FindCall& /*request*/) const { core::check(false, "a search is not part of a batch"); }
+  void operator()(const ListCall& /*request*/) const { core::check(false, "a list is not part of a batch"); }
+  void operator()(const AuditCall& /*request*/) const { core::check(false, "a reading is not part of a batch"); }
+
+  [[nodiscard]] std::size_t replies() const { return replies_; }
+
+ private:
+  void end(const Fence& fence, std::string_view state, std::string_view answer) const {
+    const std::string bytes = fence_bytes(fence);
+    script(Script::end, {name_, index_name, channel_name(id_)}, {bytes, state, answer});
+  }
+
+  void script(Script which, std::vector<std::string> keys, const std::vector<std::string_view>& arguments) const {
+    const std::string count = std::to_string(keys.size());
+    std::vector<std::string_view> words{"EVALSHA", hashes_.at(static_cast<std::size_t>(which)), count};
+    words.insert(words.end(), keys.begin(), keys.end());
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    append_command(out_, words);
+  }
+  void script(Script which, std::initializer_list<std::string_view> keys,
+              const std::vector<std::string_view>& arguments) const {
+    script(which, std::vector<std::string>(keys.begin(), keys.end()), arguments);
+  }
+
+  std::string& out_;
+  const ScriptHashes& hashes_;
+  const RedisEntry& entry_;
+  const BatchMemory& memory_;
+  const Digest& id_;
+  const std::string name_;
+  std::size_t replies_ = 1;
+};
+
+}  // namespace
+
+std::size_t append_call(std::string& out, const ScriptHashes& hashes, const RedisEntry& entry,
+                        const BatchMemory& memory) {
+  if (entry.fetching) {
+    const Record& record = entry.fetching->value.record;
+    append_command(out, {"GET", body_name(record.key.id, record.fence.owner)});
+    return 1;
+  }
+  CallWriter writer(out, hashes, entry, memory);
+  std::visit(writer, entry.call().request);
+  return writer.replies();
+}
+
+}  // namespace semel::store::redis

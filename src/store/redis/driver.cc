@@ -1,0 +1,260 @@
+// The loop of the driver's thread: take in, give up what took too long, send, wake the callers that have their answers,
+// wait, read.
+#include "store/redis/driver.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <sys/poll.h>
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+
+#include "core/encoding.h"
+#include "core/seal.h"
+#include "store/call.h"
+#include "store/identity.h"
+#include "store/redis/batch.h"
+#include "store/redis/dialer.h"
+#include "store/redis/gate.h"
+#include "store/redis/intake.h"
+#include "store/redis/layout.h"
+#include "store/short_turns.h"
+#include "store/waiting.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::store::redis {
+namespace {
+
+constexpr std::size_t connections = 2;  // while one waits for WAIT or a sync, the next batch gathers
+constexpr Millis grace{500};            // for a connection to come back before claims are refused
+constexpr Millis tick{50};              // how exact deadlines are
+constexpr Millis pause{20};             // before a server that takes no writes is asked again
+constexpr Millis wait_max{1'000};       // of WAIT
+
+std::string random_token(std::size_t bytes) {
+  const core::Salt salt = random_salt();
+  return {reinterpret_cast<const char*>(salt.data()), std::min(bytes, salt.size())};
+}
+
+Error late() {
+  return {.code = Code::unavailable, .detail = "Redis did not answer in time; the call may have been applied"};
+}
+
+// Not so the end of a claim: what it reports has happened.
+bool is_impatient(const RedisEntry& entry) {
+  const auto& request = entry.call().request;
+  return std::holds_alternative<ClaimCall>(request) || std::holds_alternative<SweepCall>(request) ||
+         std::holds_alternative<LookCall>(request);
+}
+
+bool is_claim(const RedisEntry& entry) {
+  return std::holds_alternative<ClaimCall>(entry.call().request);
+}
+
+// Takes out of `queue` what `takes` takes.
+template <class Takes>
+std::vector<RedisEntry> take_if(RedisQueue& queue, const Takes& takes) {
+  std::vector<RedisEntry> taken;
+  RedisQueue rest;
+  for (RedisEntry& entry : queue) {
+    if (takes(entry)) {
+      taken.push_back(std::move(entry));
+    } else {
+      rest.push_back(std::move(entry));
+    }
+  }
+  queue = std::move(rest);
+  return taken;
+}
+
+}  // namespace
+
+RedisDriver::RedisDriver(const Clock& clock, RedisDriverOptions options)
+    : clock_(clock),
+      options_(std::move(options)),
+      process_(core::to_hex(random_token(8))),
+      beats_(connections),
+      losses_(gate_, options_.on_loss, process_, options_.on_lost),
+      dialer_(clock, options_.plan, {.beats = beats_, .gate = gate_, .losses = losses_, .process = process_},
+              [this](Result<RedisLink> link) { intake_.add(std::move(link)); }) {}
+
+RedisDriver::~RedisDriver() {
+  intake_.close();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<void> RedisDriver::start() {
+  Result<RedisLink> first = dialer_.dial(0);
+  if (!first) return std::unexpected(std::move(first.error()));
+  intake_.add(std::move(first));
+  for (std::size_t slot = 1; slot < connections; ++slot) dialer_.want(slot);
+  thread_ = std::thread([this] { serve(); });
+  return {};
+}
+
+Task<void> RedisDriver::submit(StoreCall& call) {
+  auto start = [this, &call](AnswerHandler handler) {
+    boost::asio::executor_work_guard<Executor> work(boost::asio::get_associated_executor(handler));
+    RedisEntry entry{.waiting = std::make_unique<Waiting>(&call, std::move(handler), std::move(work)),
+                     .deadline = clock_.now() + options_.time_max};
+    if (std::holds_alternative<ReopenCall>(call.request)) entry.token = random_token(3);
+    intake_.add(std::move(entry));
+  };
+  return boost::asio::async_initiate<const AnswerToken&, void()>(std::move(start), AnswerToken{});
+}
+
+void RedisDriver::serve() {
+  ask_for_short_turns();
+  for (;;) {
+    Intake::Taken taken = intake_.take();
+    const bool closing = taken.closing;
+    take_in(std::move(taken));
+    if (closing) break;
+    expire();
+    send();
+    state_.answered.post();
+    wait();
+  }
+  const Error closed{.code = Code::unavailable, .detail = "the store was closed; the call may have been applied"};
+  for (const auto& pipe : state_.pipes) {
+    if (pipe->batch == nullptr) continue;
+    for (RedisEntry& entry : pipe->batch->take()) refuse_now(std::move(entry), closed);
+  }
+  for (RedisEntry& entry : state_.queue) refuse_now(std::move(entry), closed);
+  state_.answered.post();
+}
+
+void RedisDriver::take_in(Intake::Taken taken) {
+  for (RedisEntry& entry : taken.calls) state_.queue.push_back(std::move(entry));
+  for (Result<RedisLink>& link : taken.links) {
+    if (link) {
+      state_.pipes.push_back(std::make_unique<RedisPipe>(*std::move(link)));
+      state_.down.reset();
+      state_.refusal.reset();
+    } else {
+      state_.refusal = std::move(link.error());
+    }
+  }
+}
+
+void RedisDriver::refuse_now(RedisEntry entry, const Error& error) {
+  refuse(entry.call(), error);
+  state_.answered.add(std::move(*entry.waiting));
+}
+
+void RedisDriver::refuse_claims(const Error& error) {
+  for (RedisEntry& entry : take_if(state_.queue, is_claim)) refuse_now(std::move(entry), error);
+}
+
+void RedisDriver::expire() {
+  const Time now = clock_.now();
+  for (std::size_t i = state_.pipes.size(); i-- > 0;) {
+    RedisPipe& pipe = *state_.pipes[i];
+    if (pipe.batch != nullptr && pipe.batch->deadline() <= now) lose(pipe, late());
+  }
+  const bool gone = state_.pipes.empty() && now >= state_.lost_at + grace;
+  const Error silence{.code = Code::unavailable, .detail = "Redis cannot be reached"};
+  if (gone) state_.down = state_.refusal.value_or(silence);
+  if (state_.down) {
+    for (RedisEntry& entry : take_if(state_.queue, is_impatient)) refuse_now(std::move(entry), *state_.down);
+  }
+  if (const std::optional<Error> closed = gate_.closed()) refuse_claims(*closed);
+  for (RedisEntry& entry : take_if(state_.queue, [&](const RedisEntry& each) { return each.deadline <= now; })) {
+    refuse_now(std::move(entry), late());
+  }
+}
+
+void RedisDriver::send() {
+  if (clock_.now() < state_.pause_until) return;
+  for (std::size_t i = state_.pipes.size(); i-- > 0 && !state_.queue.empty();) {
+    RedisPipe& pipe = *state_.pipes[i];
+    if (pipe.batch != nullptr) continue;
+    pipe.batch = std::make_unique<CallBatch>(state_.queue, state_.memory);
+    pipe.ending = {.beat_name = beat_name(process_, pipe.link.slot),
+                   .beat = beats_.next(pipe.link.slot),
+                   .replicas = options_.plan.demands.replicas,
+                   .patience = std::min(options_.time_max / 2, wait_max)};
+    pipe.replies.clear();
+    pipe.sent_at = clock_.stopwatch();
+    pipe.link.connection.queue(pipe.batch->encode(pipe.link.hashes, pipe.ending));
+    advance(pipe);
+  }
+}
+
+void RedisDriver::wait() {
+  std::vector<pollfd> sockets;
+  for (const auto& pipe : state_.pipes) {
+    const auto events = static_cast<short>(pipe->link.connection.has_unsent() ? POLLIN | POLLOUT : POLLIN);
+    sockets.push_back({.fd = pipe->link.connection.descriptor(), .events = events, .revents = 0});
+  }
+  const auto busy = [](const auto& pipe) { return pipe->batch != nullptr; };
+  const bool idle = state_.queue.empty() && std::ranges::none_of(state_.pipes, busy);
+  const bool paused = clock_.now() < state_.pause_until;
+  intake_.wait(sockets, idle ? wait_max : paused ? pause : tick);
+  for (std::size_t i = sockets.size(); i-- > 0;) {  // from behind: one that is lost leaves its place
+    if (sockets[i].revents != 0) advance(*state_.pipes[i]);
+  }
+}
+
+void RedisDriver::advance(RedisPipe& pipe) {
+  const Result<void> moved = pipe.link.connection.advance(pipe.replies);
+  if (!moved) return lose(pipe, moved.error());
+  if (pipe.batch == nullptr && !pipe.replies.empty()) {
+    return lose(pipe, {.code = Code::unavailable, .detail = "Redis has answered what was not asked"});
+  }
+  if (pipe.batch != nullptr && pipe.replies.size() >= pipe.batch->replies()) settle(pipe);
+}
+
+void RedisDriver::settle(RedisPipe& pipe) {
+  const std::unique_ptr<CallBatch> batch = std::move(pipe.batch);
+  const std::size_t calls = batch->calls();
+  CallBatch::Outcome outcome = batch->read(pipe.replies, pipe.ending);
+  pipe.replies.clear();
+  if (outcome.found) beats_.find(pipe.link.slot, *outcome.found);
+  const bool told = !outcome.answered.empty() || outcome.verdict == CallBatch::Verdict::told;
+  if (told) {
+    beats_.acknowledge(pipe.link.slot, pipe.ending.beat.number, outcome.effects, clock_.now());
+    if (options_.on_commit) options_.on_commit(calls, clock_.stopwatch() - pipe.sent_at);
+  }
+  for (Waiting& waiting : outcome.answered) state_.answered.add(std::move(waiting));
+  if (outcome.trouble) state_.pause_until = clock_.now() + pause;
+  again(std::move(outcome.again));
+  if (outcome.verdict == CallBatch::Verdict::reconnect) {
+    lose(pipe, {.code = Code::unavailable, .detail = "Redis has changed; looking at it again"});
+  }
+}
+
+void RedisDriver::lose(RedisPipe& pipe, const Error& /*why*/) {
+  if (pipe.batch != nullptr) again(pipe.batch->take());
+  const std::size_t slot = pipe.link.slot;
+  std::erase_if(state_.pipes, [&](const auto& each) { return each.get() == &pipe; });
+  if (state_.pipes.empty()) state_.lost_at = clock_.now();
+  dialer_.want(slot);
+}
+
+// What is not settled goes again, before what came later, while there is time.
+void RedisDriver::again(std::vector<RedisEntry> entries) {
+  const Time now = clock_.now();
+  for (RedisEntry& entry : entries | std::views::reverse) {
+    if (entry.deadline <= now) {
+      refuse_now(std::move(entry), late());
+    } else {
+      state_.queue.push_front(std::move(entry));
+    }
+  }
+}
+
+}  // namespace semel::store::redis
