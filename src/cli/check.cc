@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/redis_report.h"
 #include "cli/stores.h"
 #include "config/config.h"
 #include "gateway/tls_set.h"
@@ -88,19 +89,35 @@ int check_config(const std::string& path) {
     fmt::print("  token {}: {}{}\n", token.name, fmt::join(token.namespaces, ", "), api_terms(token));
   }
   const std::unique_ptr<Clock> clock = make_system_clock();
-  for (const std::string& concern : concerns(config->store, *clock)) {
+  if (config->store.kind == config::StoreKind::redis && !report_redis(*config, *clock)) return 1;
+  for (const std::string& concern : concerns(*config, *clock)) {
     fmt::print(stderr, "{}: warning: store: {}\n", path, concern);
   }
   return 0;
+}
+
+int accept_loss(const std::string& path) {
+  const auto config = load_config(path);
+  if (config == nullptr) return 1;
+  if (config->store.kind != config::StoreKind::redis) {
+    fmt::print(stderr, "{}: store.url is not a Redis store, which is the only one that can lose calls\n", path);
+    return 1;
+  }
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  return accept_redis_loss(*config, *clock) ? 0 : 1;
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, Command& run) {
   auto path = std::make_shared<std::string>();
+  auto accept = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("check", "Read a configuration and say everything that is wrong with it");
   command->add_option("file", *path, "Configuration file")->required();
-  command->callback([path, &run] { run = [path] { return check_config(*path); }; });
+  command->add_flag("--accept-loss", *accept,
+                    "Redis with on_loss = \"stop\": print the calls that were lost, and let gateways take new keys");
+  command->callback(
+      [path, accept, &run] { run = [path, accept] { return *accept ? accept_loss(*path) : check_config(*path); }; });
 }
 
 }  // namespace semel::cli

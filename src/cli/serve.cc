@@ -167,7 +167,7 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
     fmt::print(stderr, "semel: the store cannot be opened: {}\n", store.error().detail);
     return 1;
   }
-  for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
+  for (const std::string& concern : concerns(*config, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   telemetry::LogSink log(STDOUT_FILENO);
   const Operated operated{
       .store = *store->store, .reopening = store->reopening, .desk = store->desk, .audit = store->audit};
