@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/redis_report.h"
 #include "cli/stores.h"
 #include "config/config.h"
 #include "gateway/tls_set.h"
@@ -66,6 +67,7 @@ std::string api_terms(const config::ApiToken& token) {
 struct CheckOptions {
   std::string file;
   bool no_secrets = false;
+  bool accept_loss = false;
 };
 
 int check_config(const CheckOptions& options) {
@@ -104,10 +106,22 @@ int check_config(const CheckOptions& options) {
     return 0;
   }
   const std::unique_ptr<Clock> clock = make_system_clock();
-  for (const std::string& concern : concerns(config->store, *clock)) {
+  if (config->store.kind == config::StoreKind::redis && !report_redis(*config, *clock)) return 1;
+  for (const std::string& concern : concerns(*config, *clock)) {
     fmt::print(stderr, "{}: warning: store: {}\n", path, concern);
   }
   return 0;
+}
+
+int accept_loss(const std::string& path) {
+  const auto config = load_config(path);
+  if (config == nullptr) return 1;
+  if (config->store.kind != config::StoreKind::redis) {
+    fmt::print(stderr, "{}: store.url is not a Redis store, which is the only one that can lose calls\n", path);
+    return 1;
+  }
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  return accept_redis_loss(*config, *clock) ? 0 : 1;
 }
 
 }  // namespace
@@ -118,7 +132,11 @@ void add_check(CLI::App& app, Command& run) {
   command->add_option("file,-c,--config", options->file, "Configuration file")->required();
   command->add_flag("--no-secrets", options->no_secrets,
                     "For pipelines: secrets (env:, file:) and certificates may be missing");
-  command->callback([options, &run] { run = [options] { return check_config(*options); }; });
+  command->add_flag("--accept-loss", options->accept_loss,
+                    "Redis with on_loss = \"stop\": print the calls that were lost, and let gateways take new keys");
+  command->callback([options, &run] {
+    run = [options] { return options->accept_loss ? accept_loss(options->file) : check_config(*options); };
+  });
 }
 
 }  // namespace semel::cli

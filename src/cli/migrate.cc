@@ -1,4 +1,4 @@
-// `semel migrate`: prepares the database of a PostgreSQL store, or brings it up to date.
+// `semel migrate`: prepares the database of a PostgreSQL store, or brings it up to date; prepares a Redis server.
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,14 +8,18 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#ifdef SEMEL_HAS_POSTGRES
 #include "cli/load.h"
+#include "cli/stores.h"
 #include "config/config.h"
+#include "core/redis_url.h"
+#include "store/redis/admin.h"
+#include "store/redis/options.h"
+#include <semel/clock.h>
+#include <semel/result.h>
+#ifdef SEMEL_HAS_POSTGRES
 #include "reading/secret.h"
 #include "store/postgres/admin.h"
-#include <semel/clock.h>
 #include <semel/postgres.h>
-#include <semel/result.h>
 #endif
 
 namespace semel::cli {
@@ -26,6 +30,17 @@ struct MigrateOptions {
   std::vector<std::string> urls;
   bool print_sql = false;
 };
+
+int migrate_redis(const store::redis::RedisOptions& options) {
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  const Result<bool> prepared = store::redis::prepare_redis(*clock, options);
+  if (!prepared) {
+    fmt::print(stderr, "semel: {}\n", prepared.error().detail);
+    return 1;
+  }
+  fmt::print("{}\n", *prepared ? "the Redis server is prepared" : "the Redis server was prepared before");
+  return 0;
+}
 
 #ifdef SEMEL_HAS_POSTGRES
 
@@ -49,40 +64,58 @@ int migrate_each(const std::vector<std::string>& urls) {
   return joined ? 0 : 1;
 }
 
-int migrate(const MigrateOptions& options) {
-  if (options.print_sql) {
-    fmt::print("{}", store::postgres::postgres_schema_sql());
-    return 0;
-  }
-  if (!options.urls.empty()) return migrate_each(options.urls);
-  const auto config = load_config(options.config);
-  if (config == nullptr) return 1;
-  if (config->store.kind != config::StoreKind::postgres) {
-    fmt::print(stderr, "semel: store.url is not a PostgreSQL store; there is nothing to migrate\n");
-    return 1;
-  }
+int print_sql() {
+  fmt::print("{}", store::postgres::postgres_schema_sql());
+  return 0;
+}
+
+int migrate_databases(const config::Config& config) {
   std::vector<std::string> urls;
-  for (const reading::Secret& url : config->store.urls) urls.push_back(url.reveal());
+  for (const reading::Secret& url : config.store.urls) urls.push_back(url.reveal());
   return migrate_each(urls);
 }
 
 #else
 
-int migrate(const MigrateOptions&) {
+int print_sql() {
   fmt::print(stderr, "semel: this build has no PostgreSQL store\n");
   return 1;
 }
+int migrate_each(const std::vector<std::string>& /*urls*/) {
+  return print_sql();
+}
+int migrate_databases(const config::Config& /*config*/) {
+  return print_sql();
+}
 
 #endif
+
+int migrate(const MigrateOptions& options) {
+  if (options.print_sql) return print_sql();
+  if (options.urls.size() == 1 && options.urls.front().starts_with("redis")) {
+    store::redis::RedisOptions redis;
+    redis.url = options.urls.front();
+    redis.fsync = core::RedisFsync::unknown;  // that is for the configuration to say
+    return migrate_redis(redis);
+  }
+  if (!options.urls.empty()) return migrate_each(options.urls);
+  const auto config = load_config(options.config);
+  if (config == nullptr) return 1;
+  if (config->store.kind == config::StoreKind::redis) return migrate_redis(redis_options(*config));
+  if (config->store.kind == config::StoreKind::postgres) return migrate_databases(*config);
+  fmt::print(stderr, "semel: store.url is neither a PostgreSQL nor a Redis store; there is nothing to migrate\n");
+  return 1;
+}
 
 }  // namespace
 
 void add_migrate(CLI::App& app, Command& run) {
   auto options = std::make_shared<MigrateOptions>();
-  CLI::App* command = app.add_subcommand("migrate", "Create or upgrade the schema of a PostgreSQL store");
+  CLI::App* command = app.add_subcommand("migrate", "Prepare the server of a PostgreSQL or Redis store");
   CLI::Option* file = command->add_option("-c,--config", options->config, "Configuration file that names the store");
   CLI::Option* url = command->add_option(
-      "--url", options->urls, "Address of the database, or of each shard; a password is better left to .pgpass");
+      "--url", options->urls,
+      "Address of the database, of each shard, or of the Redis server; a password is better left to .pgpass");
   CLI::Option* print = command->add_flag("--print-sql", options->print_sql, "Print the SQL and change nothing");
   file->excludes(url);
   print->excludes(file)->excludes(url);

@@ -322,7 +322,7 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
     fmt::print(stderr, "semel: the store cannot be opened: {}\n", store.error().detail);
     return 1;
   }
-  for (const std::string& concern : concerns(config->store, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
+  for (const std::string& concern : concerns(*config, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   telemetry::LogSink log(STDOUT_FILENO);
   admin::SignIns sign_ins(core::to_hex(store::random_salt()) + core::to_hex(store::random_salt()));
   telemetry::Recent recent;

@@ -2,6 +2,7 @@
 #include "cli/stores.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <expected>
@@ -11,14 +12,19 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "config/config.h"
 #include "core/check.h"
 #include "core/crypto.h"
+#include "policy/reply.h"
 #include "reading/secret.h"
 #include "store/capable_store.h"
 #include "store/embedded/identity_file.h"
 #include "store/embedded/store.h"
 #include "store/memory.h"
+#include "store/redis/admin.h"
+#include "store/redis/options.h"
 #include "store/sealed_store.h"
 #include "telemetry/metrics.h"
 #include <semel/clock.h>
@@ -34,7 +40,7 @@ bool has_store(config::StoreKind kind) {
 #ifdef SEMEL_HAS_POSTGRES
   if (kind == config::StoreKind::postgres) return true;
 #endif
-  return kind == config::StoreKind::embedded || kind == config::StoreKind::memory;
+  return kind == config::StoreKind::embedded || kind == config::StoreKind::memory || kind == config::StoreKind::redis;
 }
 
 namespace {
@@ -43,17 +49,30 @@ constexpr const char* plain_names =
     "keys and scopes are stored under plain hashes, as they were before there were encryption_keys; for keyed hashes "
     "start with a new folder or database when the longest ttl has passed (docs/operating.md)";
 
+// Told at once, and not only counted: somebody has to look at the keys of that time.
+void report_loss(const store::redis::RedisLoss& loss, telemetry::StoreMetrics& metrics) {
+  metrics.lost_calls.fetch_add(loss.calls, std::memory_order_relaxed);
+  fmt::print(stderr, "semel: store: Redis has lost {}{} acknowledged call(s) since {}; their keys may run again\n",
+             loss.more ? "at least " : "", loss.calls, policy::rfc3339(loss.since));
+}
+
 Result<store::CapableStore> open_inner(const config::Config& config, Clock& clock,
-                                       std::shared_ptr<telemetry::StoreMetrics> metrics,
+                                       const std::shared_ptr<telemetry::StoreMetrics>& metrics,
                                        const std::vector<core::AesKey>& keys) {
   const config::StoreConfig& store = config.store;
   if (store.kind == config::StoreKind::memory) {  // it keeps nothing on disk
     return store::make_capable_memory_store(clock);
   }
-  const auto count = [metrics = std::move(metrics)](std::size_t writes, std::chrono::nanoseconds took) {
+  const auto count = [metrics](std::size_t writes, std::chrono::nanoseconds took) {
     metrics->batch_writes.add(static_cast<double>(writes));
     metrics->sync_seconds.add(std::chrono::duration<double>(took).count());
   };
+  if (store.kind == config::StoreKind::redis) {
+    store::redis::RedisOptions options = redis_options(config);
+    options.on_commit = count;
+    options.on_lost = [metrics](const store::redis::RedisLoss& loss) { report_loss(loss, *metrics); };
+    return store::redis::open_with_keys(clock, options, keys);
+  }
 #ifdef SEMEL_HAS_POSTGRES
   if (store.kind == config::StoreKind::postgres) {
     PostgresOptions options;
@@ -83,15 +102,17 @@ std::vector<core::AesKey> keys_of(const config::StoreConfig& store) {
 }
 
 // Whether there are encryption keys, and a store that was made without.
-bool is_older_than_its_keys(const config::StoreConfig& store, Clock& clock) {
+bool is_older_than_its_keys(const config::Config& config, Clock& clock) {
+  const config::StoreConfig& store = config.store;
   if (store.encryption_keys.empty() || store.kind == config::StoreKind::memory) return false;
+  if (store.kind == config::StoreKind::redis) {
+    return store::redis::has_plain_names(clock, redis_options(config)).value_or(false);
+  }
 #ifdef SEMEL_HAS_POSTGRES
   if (store.kind == config::StoreKind::postgres) {
     return store::postgres::has_plain_names(clock, store.urls.front().reveal())
         .value_or(false);  // all shards are alike
   }
-#else
-  (void)clock;
 #endif
   return store::embedded::has_plain_names(std::filesystem::path(config::embedded_path(store)));
 }
@@ -101,15 +122,26 @@ bool is_older_than_its_keys(const config::StoreConfig& store, Clock& clock) {
 Result<store::CapableStore> open_store(const config::Config& config, Clock& clock,
                                        std::shared_ptr<telemetry::StoreMetrics> metrics) {
   const std::vector<core::AesKey> keys = keys_of(config.store);
-  Result<store::CapableStore> store = open_inner(config, clock, std::move(metrics), keys);
+  Result<store::CapableStore> store = open_inner(config, clock, metrics, keys);
   if (!store || keys.empty()) return store;
   const store::Unsealed unsealed = config.store.read_unencrypted ? store::Unsealed::accepted : store::Unsealed::refused;
   return store::make_sealed_store(*std::move(store), keys, unsealed);
 }
 
-std::vector<std::string> concerns(const config::StoreConfig& store, Clock& clock) {
+store::redis::RedisOptions redis_options(const config::Config& config) {
+  store::redis::RedisOptions options;
+  options.url = config.store.urls.front().reveal();
+  options.time_max = config.limits.store_timeout;
+  options.replicas = config.store.replicas;
+  options.fsync = config.store.fsync;
+  options.on_loss = config.store.on_loss;
+  return options;
+}
+
+std::vector<std::string> concerns(const config::Config& config, Clock& clock) {
+  const config::StoreConfig& store = config.store;
   std::vector<std::string> all;
-  if (is_older_than_its_keys(store, clock)) all.emplace_back(plain_names);
+  if (is_older_than_its_keys(config, clock)) all.emplace_back(plain_names);
 #ifdef SEMEL_HAS_POSTGRES
   for (const reading::Secret& url : store.urls) {
     if (store.kind != config::StoreKind::postgres) break;

@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "store/capable_store.h"
+#include "store/redis/options.h"
 #include "telemetry/metrics.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -23,6 +24,9 @@ Result<store::CapableStore> open_store(const config::Config& config, Clock& cloc
 // What an operator should know about a store: settings of a server with which it can lose what it acknowledged, or why
 // it cannot be asked; keys that are stored under plain hashes although there are encryption keys. One sentence each,
 // and never an address.
-std::vector<std::string> concerns(const config::StoreConfig& store, Clock& clock);
+std::vector<std::string> concerns(const config::Config& config, Clock& clock);
+
+// Of a configuration that names a Redis store.
+store::redis::RedisOptions redis_options(const config::Config& config);
 
 }  // namespace semel::cli

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/redis_url.h"
 #include "policy/caller_token.h"
 #include "policy/cors.h"
 #include "policy/forward.h"
@@ -118,6 +119,10 @@ struct StoreConfig {
   std::string state_folder;  // empty if there is none
   std::uint64_t free_bytes_min = 64U << 20U;
   std::uint64_t cache_bytes = 64U << 20U;
+  // Of a Redis store.
+  std::uint32_t replicas = 0;
+  core::RedisFsync fsync = core::RedisFsync::always;
+  core::RedisOnLoss on_loss = core::RedisOnLoss::report;
 };
 
 // The folder of an embedded store.

@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "config/sections.h"
 #include "core/ascii.h"
+#include "core/redis_url.h"
 #include "reading/document.h"
 #include "reading/nearest.h"
 #include "reading/read_values.h"
@@ -20,18 +21,17 @@
 #include "reading/table_reader.h"
 #include "reading/units.h"
 #include <semel/clock.h>
+#include <semel/result.h>
 
 namespace semel::config {
 namespace {
 
 using Scheme = std::pair<std::string_view, StoreKind>;
-constexpr std::array schemes{Scheme{"embedded:", StoreKind::embedded},
-                             Scheme{"memory:", StoreKind::memory},
-                             Scheme{"postgres://", StoreKind::postgres},
-                             Scheme{"postgresql://", StoreKind::postgres},
-                             Scheme{"redis://", StoreKind::redis},
-                             Scheme{"rediss://", StoreKind::redis},
-                             Scheme{"redis+cluster://", StoreKind::redis_cluster}};
+constexpr std::array schemes{
+    Scheme{"embedded:", StoreKind::embedded},      Scheme{"memory:", StoreKind::memory},
+    Scheme{"postgres://", StoreKind::postgres},    Scheme{"postgresql://", StoreKind::postgres},
+    Scheme{"redis://", StoreKind::redis},          Scheme{"rediss://", StoreKind::redis},
+    Scheme{"redis+sentinel://", StoreKind::redis}, Scheme{"redis+cluster://", StoreKind::redis_cluster}};
 
 const Scheme* scheme_of(std::string_view url) {
   const auto* const found = std::ranges::find_if(schemes, [&](const Scheme& s) { return url.starts_with(s.first); });
@@ -51,6 +51,13 @@ std::string_view fault_of_url(std::string_view url) {
                                                  : "url names no server after its //";
   }
   return {};
+}
+
+// The same of one that only its own parser knows.
+std::string fault_of_redis(std::string_view url, StoreKind kind) {
+  if (kind != StoreKind::redis && kind != StoreKind::redis_cluster) return {};
+  const Result<core::RedisUrl> parsed = core::parse_redis_url(url);
+  return parsed ? std::string() : "url: " + parsed.error().detail;
 }
 
 std::string suggested_scheme(std::string_view url) {
@@ -78,6 +85,10 @@ std::optional<StoreKind> read_url(reading::TableReader& table, const reading::No
   const std::string& text = url->reveal();
   if (const std::string_view fault = fault_of_url(text); !fault.empty()) {
     table.reject("url", value.at, fault, scheme_of(text) == nullptr ? suggested_scheme(text) : std::string{});
+    return std::nullopt;
+  }
+  if (const std::string fault = fault_of_redis(text, scheme_of(text)->second); !fault.empty()) {
+    table.reject("url", value.at, fault);
     return std::nullopt;
   }
   if (value.text == text && holds_password(text)) {
@@ -134,6 +145,24 @@ void read_encryption_keys(reading::TableReader& table, StoreConfig& store) {
   }
 }
 
+constexpr std::array fsync_choices{reading::Choice<core::RedisFsync>{"always", core::RedisFsync::always},
+                                   reading::Choice<core::RedisFsync>{"everysec", core::RedisFsync::everysec},
+                                   reading::Choice<core::RedisFsync>{"unknown", core::RedisFsync::unknown}};
+constexpr std::array loss_choices{reading::Choice<core::RedisOnLoss>{"report", core::RedisOnLoss::report},
+                                  reading::Choice<core::RedisOnLoss>{"stop", core::RedisOnLoss::stop}};
+
+// Each says what a server promises. On another store it would promise something that nobody keeps.
+void read_redis(reading::TableReader& table, StoreConfig& store) {
+  reading::read_count(table, "replicas", store.replicas, {.min = 0, .max = 100});
+  reading::read_choice(table, "fsync", store.fsync, fsync_choices);
+  reading::read_choice(table, "on_loss", store.on_loss, loss_choices);
+  if (store.kind == StoreKind::redis || store.kind == StoreKind::redis_cluster || !table.good("url")) return;
+  for (const std::string_view name : {"replicas", "fsync", "on_loss"}) {
+    if (!table.has(name)) continue;
+    table.reject(name, table.at(name), fmt::format("{} is for a Redis store, and url names another one", name));
+  }
+}
+
 }  // namespace
 
 std::string_view embedded_path(const StoreConfig& store) {
@@ -152,6 +181,7 @@ void read_store(reading::Reading& reading, const reading::Node* node, StoreConfi
   if (!store.state_folder.empty() && store.kind != StoreKind::postgres && table.good("url")) {
     table.warn("state_folder", "state_folder has no effect: it is for a PostgreSQL store");
   }
+  read_redis(table, store);
   reading::read_bytes(table, "free_bytes_min", store.free_bytes_min, {.min = 0, .max = 1024 * reading::one_gib});
   reading::read_bytes(table, "cache_bytes", store.cache_bytes, {.min = 0, .max = 1024 * reading::one_gib});
   table.finish();

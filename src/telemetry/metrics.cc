@@ -57,12 +57,15 @@ std::string Metrics::render() const {
   webhooks.render(out);
   api.render(out);
   if (store_ == nullptr) return out;
-  histogram(
-      out, "semel_store_batch_writes",
-      "Records written by one sync of the embedded store, or calls answered by one commit of the PostgreSQL store.",
-      store_->batch_writes);
+  histogram(out, "semel_store_batch_writes",
+            "Records written by one sync of the embedded store, or calls answered together by PostgreSQL or Redis.",
+            store_->batch_writes);
   histogram(out, "semel_store_sync_seconds",
-            "How long each sync of the embedded store, or commit of the PostgreSQL store, took.", store_->sync_seconds);
+            "How long each sync of the embedded store, commit of PostgreSQL or batch of Redis took.",
+            store_->sync_seconds);
+  heading(out, "semel_store_lost_calls_total", "counter",
+          "Calls that Redis had acknowledged and has forgotten in a restart or failover, as noticed here.");
+  sample(out, "semel_store_lost_calls_total", store_->lost_calls.load(std::memory_order_relaxed));
   return out;
 }
 

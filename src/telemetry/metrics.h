@@ -22,6 +22,7 @@ namespace semel::telemetry {
 struct StoreMetrics {
   Histogram batch_writes{count_bounds};
   Histogram sync_seconds;
+  std::atomic<std::uint64_t> lost_calls{0};  // of a Redis store
 };
 
 // Clients that got no answer of the usual kind.

@@ -64,6 +64,10 @@ TEST(Config, KnowsStoresByTheirAddress) {
   EXPECT_EQ(kind("'postgres://h/d'").kind, StoreKind::postgres);
   EXPECT_EQ(kind("'postgresql://h/d'").kind, StoreKind::postgres);
   EXPECT_EQ(kind("'redis://h'").kind, StoreKind::redis);
+  EXPECT_EQ(kind("'redis+sentinel://a,b/main'").kind, StoreKind::redis);
+  EXPECT_EQ(kind("'redis:///run/s'\nreplicas = 2").replicas, 2U);
+  EXPECT_EQ(kind("'redis://h'\nfsync = 'everysec'").fsync, core::RedisFsync::everysec);
+  EXPECT_EQ(kind("'redis://h'\non_loss = 'stop'").on_loss, core::RedisOnLoss::stop);
   EXPECT_EQ(kind("'rediss://h'").kind, StoreKind::redis);
   EXPECT_EQ(kind("'redis+cluster://a,b'").kind, StoreKind::redis_cluster);
   EXPECT_EQ(kind("['postgres://a/d', 'postgres://b/d']").urls.size(), 2U);

@@ -196,6 +196,11 @@ TEST(ConfigErrors, NameBadStoresAndLimits) {
       {"[store]\nurl = ['postgres://a', 'redis://b']", {"f:9:24: error: all addresses of a store are of one kind"}},
       {"[store]\nurl = ['redis://a', 'redis://b']",
        {"f:9:7: error: only a PostgreSQL store has several addresses (shards)"}},
+      {"[store]\nurl = 'redis://h:x'", {"f:9:7: error: url: a port is 1 to 65535"}},
+      {"[store]\nreplicas = 1\nfsync = 'everysec'\non_loss = 'stop'",
+       {"f:9:12: error: replicas is for a Redis store, and url names another one",
+        "f:10:9: error: fsync is for a Redis store, and url names another one",
+        "f:11:11: error: on_loss is for a Redis store, and url names another one"}},
       {"[limits]\nheader_bytes = 10", {"f:9:16: error: header_bytes: must be from 1KiB to 16MiB"}},
       {"[limits]\nclaims_per_scope = '5'",
        {"f:9:21: error: claims_per_scope: \"5\" is not a rate; write a whole number and /s, /m or /h, such as "
