@@ -21,6 +21,7 @@
 #include "admin/sources.h"
 #include "config/config.h"
 #include "core/encoding.h"
+#include "gateway/plan.h"
 #include "policy/request_view.h"
 #include "store/capable_store.h"
 #include "store/history.h"
@@ -93,7 +94,8 @@ class TimelineTest : public testing::Test {
     co_await note_act(sources, id, std::move(note));
     co_return true;
   }
-  static Task<std::string> none() { co_return std::string(); }
+  static Task<std::vector<gateway::UpstreamState>> none() { co_return std::vector<gateway::UpstreamState>(); }
+  static Task<void> nothing() { co_return; }
 
   boost::asio::io_context context{1};
   test::VirtualClock clock;
@@ -104,9 +106,9 @@ class TimelineTest : public testing::Test {
                   .reopening = opened.reopening,
                   .config = [] { return std::make_shared<const config::Config>(); },
                   .metrics = [] { return std::string(); },
-                  .upstream_trouble = [] { return none(); },
+                  .upstreams = [] { return none(); },
                   .draining = [this] { return draining; },
-                  .forget = [](const Key&) {},
+                  .forget = [](const Key&) { return nothing(); },
                   .desk = opened.desk,
                   .audit = opened.audit,
                   .now = [this] { return clock.now(); },

@@ -1,7 +1,6 @@
 #include "cli/keys/keys_call.h"
 
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <boost/json/parse.hpp>
@@ -14,6 +13,7 @@
 #include <semel/result.h>
 
 namespace semel::cli {
+
 Heard ask_admin(const AdminOptions& server, const std::string& method, const std::string& target,
                 const std::string& body) {
   const Result<AdminServer> at = admin_server(server.admin, server.token, server.config);
@@ -30,17 +30,6 @@ Heard ask_admin(const AdminOptions& server, const std::string& method, const std
   if (server.json) fmt::print("{}\n", answer->body);
   heard.code = complain_of(answer->status, answer->body);
   return heard;
-}
-
-std::string encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-    if (plain) out += c;
-    if (!plain) out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
 }
 
 }  // namespace semel::cli

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include <boost/json/object.hpp>
 
@@ -17,8 +16,5 @@ struct Heard {
 };
 Heard ask_admin(const AdminOptions& server, const std::string& method, const std::string& target,
                 const std::string& body);
-
-// As a part of a target.
-std::string encoded(std::string_view text);
 
 }  // namespace semel::cli

@@ -16,6 +16,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "cli/keys/admin_call.h"
+#include "cli/keys/admin_options.h"
 #include "cli/keys/keys_call.h"
 #include <semel/clock.h>
 

@@ -112,6 +112,9 @@ class CallWriter {
   void operator()(const FindCall& /*request*/) const { core::check(false, "a search is not part of a batch"); }
   void operator()(const ListCall& /*request*/) const { core::check(false, "a list is not part of a batch"); }
   void operator()(const AuditCall& /*request*/) const { core::check(false, "a reading is not part of a batch"); }
+  void operator()(const NoteCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
+  void operator()(const PastCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
+  void operator()(const PruneCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
 
   [[nodiscard]] std::size_t replies() const { return replies_; }
 
