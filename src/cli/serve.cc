@@ -82,7 +82,6 @@ void give_notice(const Clock& clock, Millis notice, std::atomic<bool>& leaving) 
 
 // Until every thread has ended; a second signal to stop ends them at once.
 void drain(gateway::Gateway& gateway) {
-  fmt::print(stderr, "semel: draining: no new connections, requests under way are finished\n");
   gateway.drain();
   while (!gateway.ended()) {
     if (next_signal(std::chrono::milliseconds(50)) == Signal::stop) gateway.stop();
@@ -165,6 +164,7 @@ int serve(const ServeOptions& options) {
     fmt::print(stderr, "semel: listening on {}, admin on port {}{}\n", reading::endpoint_text(config->server.listen),
                ports.admin, api);
   };
+  hooks.draining = [] { fmt::print(stderr, "semel: draining: no new connections, requests under way are finished\n"); };
   if (options.upstream.empty()) hooks.new_config = [&] { return load_config(options.config); };
   return run_gateway(config, hooks);
 }
@@ -362,6 +362,7 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
     if (!taken) standing.reloads.failed();
   }
   give_notice(*clock, notice, standing.leaving);
+  if (hooks.draining) hooks.draining();
   drain(**gateway);
   if (hooks.ended) hooks.ended(**gateway);
   return 0;

@@ -19,6 +19,7 @@ struct Ports {
 struct ServeHooks {
   std::function<void(const Ports&)> started;                          // when it listens
   std::function<std::shared_ptr<const config::Config>()> new_config;  // on SIGHUP; null if the old one stays
+  std::function<void()> draining;                                     // when no more connections are accepted
   std::function<void(gateway::Gateway&)> ended;                       // when the last request has been answered
 };
 

@@ -180,15 +180,16 @@ class Dying(harness.Case):
         self.assertEqual(self.stage.count(), 1)
 
     def test_what_it_keeps_is_for_its_owner_only(self):
-        """The folder of the store is 0700 and every file in it 0600, whatever the shell's umask says."""
+        """The folder of the store and those in it are 0700 and every file 0600, whatever the shell's umask says."""
         with self.gateway() as semel:
             self.answer_all()
             self.assertEqual(semel.ask("POST", "/v1/x", keyed("k1")).status, 200)
             data = pathlib.Path(semel.values["data"])
-            self.assertEqual(stat.S_IMODE(data.stat().st_mode), 0o700)
-            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in data.iterdir()}
+            kept = [data, *data.rglob("*")]
+            modes = {str(path): stat.S_IMODE(path.stat().st_mode) for path in kept}
             self.assertTrue(any(name.endswith(".log") for name in modes), modes)
-            self.assertEqual({name: oct(mode) for name, mode in modes.items() if mode != 0o600}, {})
+            wrong = {str(path): oct(modes[str(path)]) for path in kept if modes[str(path)] != (0o700 if path.is_dir() else 0o600)}
+            self.assertEqual(wrong, {})
 
     def test_a_store_has_one_owner(self):
         """A second process on the same folder refuses to start and leaves the first alone."""
