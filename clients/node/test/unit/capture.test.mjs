@@ -178,6 +178,18 @@ test('a body over what is kept goes to its caller, whole', async () => {
   assert.match(again.body, /body-not-kept/);
 });
 
+test('a large answer that breaks off while its first part is settled is broken off for its caller', async () => {
+  handler = (req, res) => {
+    res.setHeader('Transfer-Encoding', 'chunked');
+    res.write(Buffer.alloc(6000, 'x')); // more than is kept: it is being settled now
+    res.destroy();
+  };
+  const first = await ask('broken-large').catch(() => '');
+  assert.equal(first.endsWith('0\r\n\r\n'), false, 'it has no end, so nobody takes it for whole');
+  handler = () => assert.fail('runs again');
+  assert.match(parsed(await ask('broken-large')).body, /body-not-kept/);
+});
+
 test('what other middleware has put on the response is called, and stays', async () => {
   const called = [];
   handler = (req, res) => res.end('text');
