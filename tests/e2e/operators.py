@@ -70,9 +70,10 @@ class ByApi:
         head = [("Authorization", f"Bearer {token}")] if token else []
         data = None if body is None else json.dumps(body).encode()
         reply = wire.ask(self.semel.admin, method, target, [*head, *fields], data)
-        said = json.loads(reply.body)
-        ANSWERS.append(json.dumps({"path": template(target), "method": method, "status": reply.status,
-                                   "type": reply.get("Content-Type"), "body": said}))
+        said = json.loads(reply.body or b"null")
+        if method != "HEAD":  # which has no body to be held against the description
+            ANSWERS.append(json.dumps({"path": template(target), "method": method, "status": reply.status,
+                                       "type": reply.get("Content-Type"), "body": said}))
         return reply, said
 
     def good(self, *arguments, **options):

@@ -169,9 +169,9 @@ std::vector<Backend> all_backends() {
   all.push_back({"postgres_encrypted", Timing::real, Memory::keeps, [] { return sealed_database(); }});
 #endif
   all.push_back({"redis", Timing::real, Memory::keeps, [] { return std::make_unique<RedisDatabase>(0U); },
-                 Reclaiming::by_itself});
+                 Reclaiming::by_itself, Telling::none});
   all.push_back({"redis_encrypted", Timing::real, Memory::keeps,
-                 [] { return std::make_unique<Sealed<RedisDatabase>>(1U); }, Reclaiming::by_itself});
+                 [] { return std::make_unique<Sealed<RedisDatabase>>(1U); }, Reclaiming::by_itself, Telling::none});
   return all;
 }
 
@@ -184,6 +184,12 @@ std::vector<Backend> backends_with(Timing timing) {
 std::vector<Backend> backends_with(Memory memory) {
   std::vector<Backend> found = all_backends();
   std::erase_if(found, [&](const Backend& backend) { return backend.memory != memory; });
+  return found;
+}
+
+std::vector<Backend> backends_with(Telling telling) {
+  std::vector<Backend> found = all_backends();
+  std::erase_if(found, [&](const Backend& backend) { return backend.telling != telling; });
   return found;
 }
 

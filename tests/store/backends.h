@@ -28,6 +28,9 @@ enum class Reclaiming : std::uint8_t {
   by_itself,  // the server does so on its own, and sweep() counts nothing
 };
 
+// Whether the store also keeps what was seen over time.
+enum class Telling : std::uint8_t { history, none };
+
 // Where a store keeps its records; empty when made, cleared away with everything in it when destroyed.
 class Place {
  public:
@@ -43,6 +46,7 @@ struct Backend {
   Memory memory;
   std::function<std::unique_ptr<Place>()> make;
   Reclaiming reclaiming = Reclaiming::swept;
+  Telling telling = Telling::history;
 };
 
 void PrintTo(const Backend& backend, std::ostream* out);  // how gtest names it in a message
@@ -50,5 +54,6 @@ void PrintTo(const Backend& backend, std::ostream* out);  // how gtest names it 
 std::vector<Backend> all_backends();
 std::vector<Backend> backends_with(Timing timing);
 std::vector<Backend> backends_with(Memory memory);
+std::vector<Backend> backends_with(Telling telling);
 
 }  // namespace semel::test

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "store/backends.h"
 #include "store/contract.h"
 #include "store/history.h"
 #include "support/run.h"
@@ -87,9 +88,11 @@ class Remembered {
 
 using Values = std::vector<std::string>;
 
+class HistoryContract : public StoreContract {};
+
 // The rows of a subject come back in the order of time, over days, whatever the order in which they were added, and
 // those of others do not.
-TEST_P(StoreContract, ARowIsReadBySubjectInTheOrderOfTime) {
+TEST_P(HistoryContract, ARowIsReadBySubjectInTheOrderOfTime) {
   Remembered history(context_, kept_);
   history.append({row("b", monday + 3 * day, "late"), row("b", monday, "first")});
   history.append({row("a", monday + hour, "a"), row("bb", monday + hour, "bb"), row("c", monday + hour, "c")});
@@ -104,7 +107,7 @@ TEST_P(StoreContract, ARowIsReadBySubjectInTheOrderOfTime) {
 }
 
 // Any bytes will do as a subject or a value; an empty value is a value.
-TEST_P(StoreContract, ARowHoldsAnyBytes) {
+TEST_P(HistoryContract, ARowHoldsAnyBytes) {
   Remembered history(context_, kept_);
   const std::string subject("\0\xff\x01 key", 7);
   std::string value("\0\xff", 2);
@@ -115,7 +118,7 @@ TEST_P(StoreContract, ARowHoldsAnyBytes) {
 }
 
 // Two rows of one subject and one moment are two, unless they say that they are the same: then the last is kept.
-TEST_P(StoreContract, RowsOfOneMomentAreKeptApartByTheirNumbers) {
+TEST_P(HistoryContract, RowsOfOneMomentAreKeptApartByTheirNumbers) {
   Remembered history(context_, kept_);
   history.append({row("a", monday, "x"), row("a", monday, "x")});
   history.append({row("a", monday, "x")});
@@ -130,7 +133,7 @@ TEST_P(StoreContract, RowsOfOneMomentAreKeptApartByTheirNumbers) {
 }
 
 // A scan comes by every row of its span once, page by page, and by nothing else.
-TEST_P(StoreContract, AScanComesByEveryRowOnce) {
+TEST_P(HistoryContract, AScanComesByEveryRowOnce) {
   Remembered history(context_, kept_);
   std::vector<HistoryRow> rows;
   std::set<std::string> wanted;
@@ -152,7 +155,7 @@ TEST_P(StoreContract, AScanComesByEveryRowOnce) {
 }
 
 // Old days are dropped as a whole, and only those of one kind.
-TEST_P(StoreContract, PruningDropsWholeDays) {
+TEST_P(HistoryContract, PruningDropsWholeDays) {
   Remembered history(context_, kept_);
   history.append({row("a", monday - day, "sunday"), row("a", monday, "monday"), row("a", monday + day, "tuesday"),
                   row("b", monday - 9 * day, "old"), row("a", monday - day, "other", HistoryKind::finding)});
@@ -167,7 +170,7 @@ TEST_P(StoreContract, PruningDropsWholeDays) {
 }
 
 // What is too much is refused as a whole, and so is a cursor that no scan gave.
-TEST_P(StoreContract, WhatIsTooLargeForTheHistoryIsRefused) {
+TEST_P(HistoryContract, WhatIsTooLargeForTheHistoryIsRefused) {
   Remembered history(context_, kept_);
   EXPECT_EQ(said(history.try_append({row(std::string(129, 's'), monday, "x")})), "invalid");
   EXPECT_EQ(said(history.try_append({row("s", monday, std::string(600'000, 'x'))})), "invalid");
@@ -179,12 +182,16 @@ TEST_P(StoreContract, WhatIsTooLargeForTheHistoryIsRefused) {
     EXPECT_EQ(history.refusal_of(cursor), "invalid");
 }
 
-// The history is there when the store is opened again.
-TEST_P(ReopenContract, TheHistoryStays) {
+// The history is there when the store is opened again, if anything is.
+TEST_P(HistoryContract, StaysAsLongAsTheKeysDo) {
   Remembered(context_, kept_).append({row("a", monday, "kept")});
   reopen();
-  EXPECT_EQ(Remembered(context_, kept_).read("a"), Values{"kept"});
+  const Values left = GetParam().memory == Memory::keeps ? Values{"kept"} : Values{};
+  EXPECT_EQ(Remembered(context_, kept_).read("a"), left);
 }
+
+INSTANTIATE_TEST_SUITE_P(Stores, HistoryContract, testing::ValuesIn(backends_with(Telling::history)),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace semel::test

@@ -145,10 +145,32 @@ Result<std::vector<Digest>> RedisDesk::search(const std::string& id_begins, std:
   return ids;
 }
 
+// The event that had its turn last of the object with this id. None if there is no such object.
+Result<std::optional<Digest>> RedisDesk::last_event(const Digest& object) {
+  constexpr std::size_t event_at = 16;  // as scripts.cc has it
+  std::string command;
+  append_command(command, {"GET", record_name(object)});
+  const Result<std::vector<RespValue>> replies = ask(command, 1);
+  if (!replies) return std::unexpected(replies.error());
+  const std::string& bytes = replies->front().text;
+  Digest event{};
+  if (bytes.size() < event_at + event.size() || bytes[1] != 'o') return std::optional<Digest>();
+  std::ranges::copy(bytes.substr(event_at, event.size()), event.begin());
+  return event;
+}
+
+Async<std::optional<Held>> RedisDesk::look(Digest id) {
+  StoreCall call{.key = {.id = id, .scope = {}, .space = {}}, .request = {}};
+  auto& request = call.request.emplace<LookCall>();
+  co_await driver_.submit(call);
+  co_return std::move(request.answer);
+}
+
 Async<std::vector<Held>> RedisDesk::find(std::string id_begins, std::size_t limit) {
   std::vector<Digest> ids;
   Digest id{};
-  if (id_begins.size() == id.size()) {
+  const bool whole = id_begins.size() == id.size();
+  if (whole) {
     std::ranges::copy(id_begins, id.begin());
     ids.push_back(id);
   } else {
@@ -160,14 +182,19 @@ Async<std::vector<Held>> RedisDesk::find(std::string id_begins, std::size_t limi
   }
   std::vector<Held> found;
   for (const Digest& each : ids) {
-    StoreCall call{.key = {.id = each, .scope = {}, .space = {}}, .request = {}};
-    auto& request = call.request.emplace<LookCall>();
-    co_await driver_.submit(call);
-    if (!request.answer && ids.size() == 1) co_return std::unexpected(std::move(request.answer.error()));
-    if (!request.answer) continue;
-    std::optional<Held>& held = *request.answer;
-    if (held && found.size() < limit) found.push_back(*std::move(held));
+    Result<std::optional<Held>> held = co_await look(each);
+    if (!held && ids.size() == 1) co_return std::unexpected(std::move(held.error()));
+    if (held && *held && found.size() < limit) found.push_back(**std::move(held));
   }
+  if (!whole || !found.empty()) co_return found;
+  Result<std::optional<Digest>> event = fail(Code::unavailable, "not asked");
+  const auto ask_object = [&] { event = last_event(id); };
+  co_await aside_.run(ask_object);
+  if (!event) co_return std::unexpected(std::move(event.error()));
+  if (!*event) co_return found;
+  Result<std::optional<Held>> held = co_await look(**event);
+  if (!held) co_return std::unexpected(std::move(held.error()));
+  if (*held) found.push_back(**std::move(held));
   co_return found;
 }
 

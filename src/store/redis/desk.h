@@ -41,11 +41,14 @@ class RedisDesk : public Desk, public AuditLog {
   Async<std::vector<AuditEntry>> read(std::uint64_t after, std::size_t limit) override;
 
  private:
+  Async<std::optional<Held>> look(Digest id);
+
   // On the thread of aside_.
   Result<RedisConnection*> connect();
   Result<std::vector<RespValue>> ask(const std::string& commands, std::size_t replies);
   Result<std::vector<Held>> look_at(const std::vector<std::string>& names, Time& at);
   Result<std::vector<Digest>> search(const std::string& id_begins, std::size_t limit);
+  Result<std::optional<Digest>> last_event(const Digest& object);
   Result<KeyList> list_now(const KeyFilter& filter, const std::string& cursor);
   Result<std::vector<AuditEntry>> read_now(std::uint64_t after, std::size_t limit);
   Result<AuditEntry> last_entry();

@@ -134,7 +134,7 @@ TEST_F(EmbeddedIdentity, IsMadeAgainOrKeptAfterACrashAtBirth) {
   EXPECT_EQ(known({old_key}), first);
 
   const std::string made = content_of(file());
-  for (const auto& entry : fs::directory_iterator(options_.path)) fs::remove(entry.path());
+  for (const auto& entry : fs::directory_iterator(options_.path)) fs::remove_all(entry.path());
   write(file(), made);  // the engine had not been begun
   EXPECT_EQ(known({old_key}), first);
   add_a_record();

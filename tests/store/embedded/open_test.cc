@@ -187,7 +187,7 @@ TEST_F(EmbeddedOpen, StartsAgainAfterAFirstStartThatWasCutShort) {
   // What is on disk just before the engine writes CURRENT: its first files, and a marker that says: nothing is in it
   // yet.
   for (const fs::path& file : files("")) {
-    if (!file.filename().string().starts_with("MANIFEST")) fs::remove(file);
+    if (!file.filename().string().starts_with("MANIFEST")) fs::remove_all(file);
   }
   ASSERT_FALSE(try_open()) << "without that marker, the engine's files would be damage";
   {
