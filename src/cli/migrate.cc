@@ -71,6 +71,7 @@ int print_sql() {
 
 int migrate_databases(const config::Config& config) {
   std::vector<std::string> urls;
+  urls.reserve(config.store.urls.size());
   for (const reading::Secret& url : config.store.urls) urls.push_back(url.reveal());
   return migrate_each(urls);
 }

@@ -120,7 +120,7 @@ bool is_older_than_its_keys(const config::Config& config, Clock& clock) {
 }  // namespace
 
 Result<store::CapableStore> open_store(const config::Config& config, Clock& clock,
-                                       std::shared_ptr<telemetry::StoreMetrics> metrics) {
+                                       const std::shared_ptr<telemetry::StoreMetrics>& metrics) {
   const std::vector<core::AesKey> keys = keys_of(config.store);
   Result<store::CapableStore> store = open_inner(config, clock, metrics, keys);
   if (!store || keys.empty()) return store;

@@ -19,7 +19,7 @@ bool has_store(config::StoreKind kind);
 
 // `metrics` counts what the store reports about itself, if it does.
 Result<store::CapableStore> open_store(const config::Config& config, Clock& clock,
-                                       std::shared_ptr<telemetry::StoreMetrics> metrics);
+                                       const std::shared_ptr<telemetry::StoreMetrics>& metrics);
 
 // What an operator should know about a store: settings of a server with which it can lose what it acknowledged, or why
 // it cannot be asked; keys that are stored under plain hashes although there are encryption keys. One sentence each,

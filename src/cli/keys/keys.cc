@@ -1,6 +1,7 @@
 // `semel keys`: the desk from a terminal. Every command is one request, or a few, to the admin listener of a gateway.
 //
 // Exit codes: 0 done; 1 no such key, a conflict, or a broken audit log; 2 wrong usage; 3 not allowed; 4 no answer.
+#include <cstddef>
 #include <cstdint>
 #include <iostream>
 #include <iterator>
