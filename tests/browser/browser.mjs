@@ -121,12 +121,10 @@ export class Desk {
 
   // A button or link by what it says.
   async press(words) {
-    const handle = await this.page.waitForFunction(
-      (wanted) =>
-        [...document.querySelectorAll("button, a")].find((each) => each.innerText.trim().startsWith(wanted) && !each.disabled),
-      {},
-      words,
-    );
+    const found = (wanted) =>
+      [...document.querySelectorAll("button, a")].find((each) => each.innerText.trim().startsWith(wanted) && !each.disabled);
+    const handle = await this.page.waitForFunction(found, {}, words).catch(() => null);
+    assert.ok(handle, `"${words}" cannot be pressed in:\n${handle ? "" : await this.text()}`);
     await handle.click();
   }
 
