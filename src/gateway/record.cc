@@ -3,6 +3,7 @@
 #include "gateway/record.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
