@@ -99,9 +99,11 @@ class ShardedChanges : public RemoteChanges {
 // In the order of the names, whatever that of the addresses is.
 std::vector<History*> histories_of(const std::vector<Shard>& shards, const ShardNames& names) {
   std::vector<std::pair<std::string, History*>> named;
+  named.reserve(shards.size());
   for (std::size_t i = 0; i < shards.size(); ++i) named.emplace_back(names.all[i], shards[i].opened.history);
   std::ranges::sort(named);
   std::vector<History*> histories;
+  histories.reserve(named.size());
   for (const auto& [name, history] : named) histories.push_back(history);
   return histories;
 }

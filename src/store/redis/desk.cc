@@ -182,19 +182,23 @@ Async<std::vector<Held>> RedisDesk::find(std::string id_begins, std::size_t limi
   }
   std::vector<Held> found;
   for (const Digest& each : ids) {
-    Result<std::optional<Held>> held = co_await look(each);
-    if (!held && ids.size() == 1) co_return std::unexpected(std::move(held.error()));
-    if (held && *held && found.size() < limit) found.push_back(**std::move(held));
+    Result<std::optional<Held>> looked = co_await look(each);
+    if (!looked && ids.size() == 1) co_return std::unexpected(std::move(looked.error()));
+    if (!looked) continue;
+    std::optional<Held>& held = *looked;
+    if (held && found.size() < limit) found.push_back(*std::move(held));
   }
   if (!whole || !found.empty()) co_return found;
   Result<std::optional<Digest>> event = fail(Code::unavailable, "not asked");
   const auto ask_object = [&] { event = last_event(id); };
   co_await aside_.run(ask_object);
   if (!event) co_return std::unexpected(std::move(event.error()));
-  if (!*event) co_return found;
-  Result<std::optional<Held>> held = co_await look(**event);
-  if (!held) co_return std::unexpected(std::move(held.error()));
-  if (*held) found.push_back(**std::move(held));
+  const std::optional<Digest>& last = *event;
+  if (!last) co_return found;
+  Result<std::optional<Held>> looked = co_await look(*last);
+  if (!looked) co_return std::unexpected(std::move(looked.error()));
+  std::optional<Held>& held = *looked;
+  if (held) found.push_back(*std::move(held));
   co_return found;
 }
 
