@@ -1,6 +1,5 @@
 #include "telemetry/tally_book.h"
 
-#include "telemetry/latency_sketch.h"
 #include "telemetry/tally.h"
 
 namespace semel::telemetry {
