@@ -27,6 +27,18 @@ const FLAGS = [
 export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } };
 const WAIT_MS = 20_000;
 
+// In the browser: whether an element is where it was two frames ago.
+function stands(element) {
+  const before = element.getBoundingClientRect();
+  return new Promise((done) => {
+    const look = () => {
+      const now = element.getBoundingClientRect();
+      done(now.top === before.top && now.left === before.left);
+    };
+    requestAnimationFrame(() => requestAnimationFrame(look));
+  });
+}
+
 export async function open(folder, width = 1280, height = 860) {
   const profile = fs.mkdtempSync(path.join(folder, "profile-"));
   const browser = await puppeteer.launch({
@@ -125,6 +137,7 @@ export class Desk {
       [...document.querySelectorAll("button, a")].find((each) => each.innerText.trim().startsWith(wanted) && !each.disabled);
     const handle = await this.page.waitForFunction(found, {}, words).catch(() => null);
     assert.ok(handle, `"${words}" cannot be pressed in:\n${handle ? "" : await this.text()}`);
+    await this.page.waitForFunction(stands, {}, handle); // a click on what still moves goes elsewhere
     await handle.click();
   }
 
