@@ -1,6 +1,7 @@
 // The life of a connection: idle, head, handler, rest of the body, again.
 #include "http/session.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -27,7 +28,8 @@ namespace semel::http {
 namespace {
 
 constexpr std::size_t drained_bytes_max = 65'536;  // of a body that the handler did not read
-constexpr Millis linger_time{1'000};
+constexpr Millis linger_time{10'000};              // for all that a client still sends after a last answer
+constexpr Millis linger_pause{1'000};              // of them with nothing arriving
 constexpr Millis first_grace{500};  // for the first request of a connection that came while we are ending
 constexpr std::string_view empty_line = "\r\n";
 
@@ -111,7 +113,10 @@ Task<Session::Next> Session::serve_one() {
     if (!transaction_->body_read()) co_await linger();
     co_return Next::close;
   }
-  if (!transaction_->body_read() && !co_await drained(&*transaction_)) co_return Next::close;
+  if (!transaction_->body_read() && !co_await drained(&*transaction_)) {
+    co_await linger();
+    co_return Next::close;
+  }
   transaction_->release_body();
   co_return Next::request;
 }
@@ -175,15 +180,18 @@ Task<bool> Session::drained(Transaction* client) {
   co_return true;
 }
 
-// The client may still be sending; closing now could reset the connection before it has read the answer.
+// The client may still be sending; closing now would reset the connection before it has read the answer, and most
+// clients read only after they have sent everything. Bounded by time, not by bytes: a body is as long as it is.
 Task<void> Session::linger() {
   connection_->shut_down_writing();
-  connection_->deadline().expect_within(linger_time);
-  std::size_t seen = 0;
-  while (seen < drained_bytes_max) {
+  Ticker::Watch& deadline = connection_->deadline();
+  const Millis end = deadline.now() + linger_time;
+  for (;;) {
+    const Millis left = end - deadline.now();
+    if (left <= Millis{0}) co_return;
+    deadline.expect_within(std::min(left, linger_pause));
     const Try<void> more = co_await connection_->fill();
     if (!more) co_return;
-    seen += connection_->unread().size();
     connection_->consume(connection_->unread().size());
   }
 }

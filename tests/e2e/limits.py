@@ -126,6 +126,22 @@ class Bodies(harness.Case):
             self.assertEqual(connection.ask("POST", "/v1/x", keyed("k1"), b"{}").status, 200)
 
 
+    def test_a_client_that_reads_last_hears_the_refusal(self):
+        """Most clients send all of a body before they look for an answer: it must still be there, whatever the size."""
+        answers = {"/v1/x": (413, [("Content-Length", str(4 << 20))]), "/no-such-route": (404, [("Content-Length", str(4 << 20))]),
+                   "/v1/odd": (400, [("Content-Length", str(4 << 20)), ("Transfer-Encoding", "chunked")])}
+        with self.gateway(limits('body_bytes = "1KiB"')) as semel:
+            for target, (status, fields) in answers.items():
+                for round_ in range(5):
+                    with self.subTest(target=target, round=round_), semel.connect() as connection:
+                        fields_all = [("Host", "a"), ("Authorization", "a"), ("Idempotency-Key", f"k{round_}"), *fields]
+                        connection.send(wire.head_bytes(f"POST {target} HTTP/1.1", fields_all))
+                        for _ in range(64):
+                            connection.send(bytes(1 << 16))
+                        self.assertEqual(connection.reply("POST").status, status)
+        self.assertEqual(self.stage.count(), 0)
+
+
 class Chunks(harness.Case):
     HEAD = b"PUT /v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
