@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/ascii.h"
+#include "support/places.h"
 #include "support/rules.h"
 
 namespace semel::config {
@@ -17,7 +18,7 @@ namespace {
 constexpr std::string_view example_mark = "# example";
 
 std::vector<std::string> manual_lines() {
-  std::ifstream file(SEMEL_SOURCE_DIR "/conf/semel.toml");
+  std::ifstream file(test::in_tree("conf/semel.toml"));
   EXPECT_TRUE(file.is_open());
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
@@ -151,7 +152,7 @@ TEST(Manual, IsTheSameWithItsDefaultsSwitchedOn) {
 
 // What docs/configuration.md shows as a whole configuration is one.
 TEST(Manual, IsQuotedRightInTheGuide) {
-  std::ifstream file(SEMEL_SOURCE_DIR "/docs/configuration.md");
+  std::ifstream file(test::in_tree("docs/configuration.md"));
   ASSERT_TRUE(file.is_open());
   std::string text;
   bool inside = false;

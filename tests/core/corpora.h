@@ -11,6 +11,8 @@
 
 #include <boost/json.hpp>
 
+#include "support/places.h"
+
 namespace semel::test {
 
 inline std::string read_file(const std::filesystem::path& path) {
@@ -20,13 +22,13 @@ inline std::string read_file(const std::filesystem::path& path) {
 
 // Whether the folder is there.
 inline bool has_corpus(std::string_view name) {
-  const bool there = std::filesystem::is_directory(std::filesystem::path(SEMEL_CORPORA) / name);
-  if (!there) std::cout << "skipped: there is no folder " << name << " in " << SEMEL_CORPORA << "\n";
+  const bool there = std::filesystem::is_directory(in_corpora(name));
+  if (!there) std::cout << "skipped: there is no folder " << name << " in " << in_corpora("").string() << "\n";
   return there;
 }
 
 inline std::filesystem::path corpus_path(std::string_view name) {
-  return std::filesystem::path(SEMEL_CORPORA) / name;
+  return in_corpora(name);
 }
 
 inline boost::json::value corpus_json(std::string_view name) {

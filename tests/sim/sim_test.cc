@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/simulation.h"
+#include "support/places.h"
 
 namespace semel::sim {
 namespace {
@@ -52,7 +53,7 @@ Stats run(std::uint64_t seed) {
 }
 
 std::vector<std::uint64_t> seeds_kept() {
-  std::ifstream file(SEMEL_SOURCE_DIR "/tests/sim/seeds.txt");
+  std::ifstream file(test::in_tree("tests/sim/seeds.txt"));
   std::vector<std::uint64_t> seeds;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);

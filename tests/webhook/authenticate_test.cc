@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/places.h"
 #include "webhook/deliveries.h"
 #include "webhook/sign.h"
 
@@ -52,7 +53,7 @@ std::string other_secret(const Recorded& recorded) {
 TEST(BuiltinProviders, AreTheFilesOfTheFolder) {
   EXPECT_GE(builtin_providers().size(), 41U);
   for (const ProviderFile& file : builtin_providers()) {
-    std::ifstream source(std::string(SEMEL_SOURCE_DIR "/providers/").append(file.name) + ".toml");
+    std::ifstream source(test::in_tree(std::string("providers/").append(file.name) + ".toml"));
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(source), {}), file.text) << file.name;
     const auto loaded = parse_provider(file.text, file.name, file.name);
     for (const reading::Issue& issue : loaded ? loaded->warnings : loaded.error())

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/places.h"
 #include "support/rules.h"
 #include "webhook/authenticate.h"
 #include "webhook/provider.h"
@@ -41,7 +42,7 @@ inline std::string with_line_ends(std::string_view text) {
 }
 
 inline std::vector<Recorded> recorded_deliveries() {
-  std::ifstream file(SEMEL_SOURCE_DIR "/tests/webhook/deliveries.txt");
+  std::ifstream file(test::in_tree("tests/webhook/deliveries.txt"));
   EXPECT_TRUE(file.is_open());
   std::vector<Recorded> all;
   for (std::string line; std::getline(file, line);) {

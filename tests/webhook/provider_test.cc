@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/places.h"
 #include "support/rules.h"
 
 namespace semel::webhook {
@@ -289,7 +290,7 @@ TEST(ProviderFiles, WarnOfUnstableKeys) {
 
 // What docs/webhooks.md shows as a file of one's own is one, without a fault.
 TEST(ProviderFiles, AreShownRightInTheDocuments) {
-  std::ifstream file(SEMEL_SOURCE_DIR "/docs/webhooks.md");
+  std::ifstream file(test::in_tree("docs/webhooks.md"));
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const std::size_t begin = text.find("title = \"Acme\"");
   ASSERT_NE(begin, std::string::npos);

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "policy/form.h"
+#include "support/places.h"
 #include "webhook/deliveries.h"
 #include "webhook/provider_table.h"
 #include "webhook/test_keys.h"
@@ -103,7 +104,7 @@ TEST(Sign, SaysWhyItCannot) {
 
 // The table in the documents is the one that the files make.
 TEST(ProviderTable, IsTheOneInTheDocuments) {
-  std::ifstream file(SEMEL_SOURCE_DIR "/docs/providers.md");
+  std::ifstream file(test::in_tree("docs/providers.md"));
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), provider_markdown())
       << "semel providers list --markdown > docs/providers.md";
   EXPECT_NE(provider_list().find("stripe"), std::string::npos);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "support/hex.h"
+#include "support/places.h"
 #include <semel/fingerprint.h>
 
 namespace semel::core::json {
@@ -48,7 +49,7 @@ Fingerprint of(std::string_view body) {
 
 // Each pair in the table holds, and in both directions.
 TEST(JsonPairs, AreTheSameRequestOnlyIfTheTableSaysSo) {
-  std::ifstream table(SEMEL_SOURCE_DIR "/tests/core/json/pairs.txt");
+  std::ifstream table(test::in_tree("tests/core/json/pairs.txt"));
   ASSERT_TRUE(table.is_open());
   constexpr std::string_view equal = " = ";
   constexpr std::string_view different = " ≠ ";

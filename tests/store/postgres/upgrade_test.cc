@@ -10,6 +10,7 @@
 
 #include "store/postgres/admin.h"
 #include "store/postgres/fixture.h"
+#include "support/places.h"
 #include "support/postgres_server.h"
 #include <semel/postgres.h>
 
@@ -21,7 +22,7 @@ class PostgresUpgrade : public PostgresTest {
   PostgresUpgrade() {
     server_.run("DROP DATABASE IF EXISTS of_version_1");
     server_.run("CREATE DATABASE of_version_1");
-    std::ifstream file(SEMEL_SOURCE_DIR "/tests/store/postgres/schema_1.sql");
+    std::ifstream file(test::in_tree("tests/store/postgres/schema_1.sql"));
     server_.run(std::string(std::istreambuf_iterator<char>(file), {}), "of_version_1");
   }
 

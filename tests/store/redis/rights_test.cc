@@ -13,13 +13,14 @@
 #include "core/settlement.h"
 #include "store/desk.h"
 #include "store/redis/fixture.h"
+#include "support/places.h"
 
 namespace semel::test {
 namespace {
 
 // The words of the ACL line in the manual.
 std::vector<std::string> rights() {
-  std::ifstream file(std::string(SEMEL_SOURCE_DIR) + "/docs/redis.md");
+  std::ifstream file(test::in_tree("docs/redis.md"));
   std::string line;
   std::string found;
   bool inside = false;
