@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "core/ascii.h"
 #include "policy/expression.h"
 #include "support/rules.h"
@@ -85,7 +87,7 @@ class Desk {
       for (const std::string& other : {in_capitals(name), name + " ", "x-" + name, std::string("renamed")}) {
         one = request_;
         one.fields[i].first = other;
-        add(name + " written as " + other, one, {name});
+        add(fmt::format("{} written as {}", name, other), one, {name});
       }
       for (const std::string_view value : {"forged", ""}) {
         one = request_;
@@ -130,8 +132,8 @@ class Desk {
     ask("the query backwards", joined({pairs.rbegin(), pairs.rend()}));
     for (const std::string& name : known_queries(captured_.provider)) {
       for (const std::string_view value : {"forged", "", "%00", "4070908800"}) {
-        ask("query ends with " + name, query + "&" + name + "=" + std::string(value));
-        ask("query begins with " + name, name + "=" + std::string(value) + "&" + query);
+        ask("query ends with " + name, fmt::format("{}&{}={}", query, name, value));
+        ask("query begins with " + name, fmt::format("{}={}&{}", name, value, query));
       }
     }
   }
@@ -184,7 +186,7 @@ class Desk {
   void repeat_the_document() {
     const std::string& body = request_.body;
     for (const std::string& other :
-         {body + body, "\xef\xbb\xbf" + body, "[" + body + "]", body + std::string(1, '\0') + body,
+         {body + body, "\xef\xbb\xbf" + body, "[" + body + "]", std::string(body).append(1, '\0').append(body),
           "{\"x\":" + body + "}", std::string(1, '\0') + body}) {
       Sent one = request_;
       one.body = other;
@@ -194,7 +196,8 @@ class Desk {
     const std::size_t close = body.rfind(']');
     if (!captured_.provider.event.items || open == std::string::npos || close == std::string::npos) return;
     const std::string element = body.substr(open + 1, close - open - 1);
-    for (const std::string& elements : {element + "," + element, element + ",{}", "{}," + element, std::string()}) {
+    for (const std::string& elements :
+         {fmt::format("{0},{0}", element), element + ",{}", "{}," + element, std::string()}) {
       Sent one = request_;
       one.body.replace(open + 1, close - open - 1, elements);
       add("other elements", one, {"{body}"});
