@@ -112,7 +112,7 @@ std::optional<SignedIn> SignIns::read(std::string_view value, Time now, const co
   if (token == tokens.end() || token->secret.empty()) return std::nullopt;
   if (!core::equal_in_constant_time(*tag, tag_of(key_, *payload, token->secret))) return std::nullopt;
   const std::optional<Time> until = time_in(lines[1]);
-  if (!until || *until <= now || ended_.contains(std::string(lines[2]))) return std::nullopt;
+  if (!until || *until <= std::max(now, over_) || ended_.contains(std::string(lines[2]))) return std::nullopt;
   return SignedIn{.role = token->role, .name = std::string(lines[3]), .until = *until, .number = std::string(lines[2])};
 }
 
@@ -134,8 +134,12 @@ std::optional<SignedIn> SignIns::of(const policy::RequestView& request, Time now
 }
 
 void SignIns::end(const SignedIn& session, Time now) {
-  std::erase_if(ended_, [&](const auto& each) { return each.second <= now; });
-  if (ended_.size() < ended_max) ended_.emplace(session.number, session.until);
+  if (ended_.size() == ended_max) std::erase_if(ended_, [&](const auto& each) { return each.second <= now; });
+  if (ended_.size() == ended_max) {
+    for (const auto& [number, until] : ended_) over_ = std::max(over_, until);
+    ended_.clear();
+  }
+  ended_.emplace(session.number, session.until);
 }
 
 std::string cookie_field(const policy::RequestView& request, std::string_view value) {

@@ -4,7 +4,8 @@
 //
 // The payload says which token it was, until when it counts, a random number, and the name that the caller gave. The
 // key is random per start, and the token is part of what is signed: a restart ends every session, and so does another
-// token in the configuration. Signing out is remembered until the session would have ended anyway.
+// token in the configuration. Signing out is remembered until the session would have ended anyway. There is room for
+// 10,000 of these; whoever signs out when it is full ends all sessions that are as old as those.
 //
 // Used on the listener's thread only.
 #pragma once
@@ -53,6 +54,7 @@ class SignIns {
 
   const std::string key_;
   std::map<std::string, Time> ended_;  // numbers of sessions, and until when they would have lasted
+  Time over_{};                        // sessions that would last until then, or not as long, have ended
 };
 
 // The field that sets the cookie, or takes it away if `value` is empty. A browser that reached us on its own machine

@@ -11,6 +11,7 @@
 
 #include "core/encoding.h"
 #include "core/sha256.h"
+#include "gateway/budget.h"
 #include "http/failure.h"
 #include "http/fetch.h"
 #include "webhook/inquiry.h"
@@ -78,9 +79,9 @@ Task<std::optional<bool>> Inquiries::ask(webhook::Inquiry inquiry, std::string w
   const auto heard = heard_.find(question);
   if (heard != heard_.end() && clock_.now() < heard->second.at + heard_for) co_return heard->second.verdict;
   if (under_way_[webhook] >= at_once_max) co_return std::nullopt;
-  const bool paid =
-      budget_.pay(webhook + "\n" + inquiry.subject, asked_a_minute_of_one) && budget_.pay(webhook, asked_a_minute);
-  if (!paid) co_return std::nullopt;
+  const Share about_one{.account = webhook + "\n" + inquiry.subject, .limit = asked_a_minute_of_one};
+  const Share in_all{.account = webhook, .limit = asked_a_minute};
+  if (!budget_.pay(in_all, about_one)) co_return std::nullopt;
   ++under_way_[webhook];
   const std::optional<bool> verdict = co_await ask_now(&inquiry, &webhook);
   --under_way_[webhook];

@@ -13,6 +13,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
+#include "gateway/budget.h"
 #include "http/failure.h"
 #include "http/fetch.h"
 #include "runtime/pause.h"
@@ -75,8 +76,8 @@ bool KeyCache::may_fetch(const webhook::Wanted& wanted, const std::string& webho
   const auto found = documents_.find(wanted.kept_as());
   if (found != documents_.end() && now < std::min(found->second.fetched_at + minute, found->second.until)) return false;
   if (found != documents_.end() && found->second.known) return true;
-  const std::string of_host = webhook + "\n" + std::string(host_of(wanted.url));
-  return budget_.pay(of_host, fetches_a_minute_of_host) && budget_.pay(webhook, fetches_a_minute);
+  const Share of_host{.account = webhook + "\n" + std::string(host_of(wanted.url)), .limit = fetches_a_minute_of_host};
+  return budget_.pay({.account = webhook, .limit = fetches_a_minute}, of_host);
 }
 
 // Forgets the one that was used least recently among the chosen, if there are as many of them as there may be.

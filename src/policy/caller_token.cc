@@ -91,6 +91,7 @@ std::optional<TokenFault> fault_of(const Token& token, const TokenRules& rules, 
   const auto until = moment(*expires);
   if (!until) return TokenFault::malformed;
   if (now >= *until + rules.leeway) return TokenFault::expired;
+  if (has_odd_claim(token, "nbf")) return TokenFault::malformed;
   if (const auto begins = claim_of(token, "nbf")) {
     const auto from = moment(*begins);
     if (!from) return TokenFault::malformed;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,7 @@ class Follower {
   bool on_double(double /*number*/, json::string_view part, ErrorCode& /*error*/) { return end(part); }
   bool on_bool(bool value, ErrorCode& /*error*/) { return end(value ? "true" : "false"); }
   bool on_null(ErrorCode& /*error*/) {
+    if (is_target()) kind_ = JsonPresence::null;
     next_element();
     return true;
   }
@@ -71,9 +73,10 @@ class Follower {
 
   [[nodiscard]] std::expected<std::string, JsonMiss> result() && {
     if (ambiguous_) return std::unexpected(JsonMiss::ambiguous);
-    if (!found_) return std::unexpected(JsonMiss::not_there);
+    if (kind_ != JsonPresence::scalar) return std::unexpected(JsonMiss::not_there);
     return std::move(value_);
   }
+  [[nodiscard]] JsonPresence kind() const { return ambiguous_ ? JsonPresence::unclear : kind_; }
 
  private:
   struct Level {
@@ -94,6 +97,7 @@ class Follower {
   }
 
   bool open(bool array) {
+    if (is_target()) kind_ = JsonPresence::nested;
     const bool enter = depth_ == 0 || (leads() && levels_.size() < pointer_.size());
     if (enter) levels_.push_back({.array = array});
     ++depth_;
@@ -113,7 +117,7 @@ class Follower {
   }
   bool end(json::string_view part) {
     add(part);
-    found_ = found_ || is_target();
+    if (is_target()) kind_ = JsonPresence::scalar;
     next_element();
     return true;
   }
@@ -123,20 +127,32 @@ class Follower {
   std::size_t depth_ = 0;      // of all open containers
   std::string name_;
   std::string value_;
-  bool found_ = false;
+  JsonPresence kind_ = JsonPresence::absent;
   bool ambiguous_ = false;
 };
 
-}  // namespace
-
-std::expected<std::string, JsonMiss> json_scalar(std::string_view document, std::span<const std::string> pointer) {
+// Null if it is not JSON.
+std::optional<Follower> followed(std::string_view document, std::span<const std::string> pointer) {
   json::parse_options options;
   options.max_depth = core::json::json_depth_max;
   json::basic_parser<Follower> parser(options, pointer);
   ErrorCode error;
   const std::size_t read = parser.write_some(false, document.data(), document.size(), error);
-  if (error || read != document.size()) return std::unexpected(JsonMiss::not_json);
-  return std::move(parser.handler()).result();
+  if (error || read != document.size()) return std::nullopt;
+  return std::move(parser.handler());
+}
+
+}  // namespace
+
+std::expected<std::string, JsonMiss> json_scalar(std::string_view document, std::span<const std::string> pointer) {
+  auto follower = followed(document, pointer);
+  if (!follower) return std::unexpected(JsonMiss::not_json);
+  return std::move(*follower).result();
+}
+
+JsonPresence json_presence(std::string_view document, std::span<const std::string> pointer) {
+  const auto follower = followed(document, pointer);
+  return follower ? follower->kind() : JsonPresence::unclear;
 }
 
 bool is_json(std::string_view document) {

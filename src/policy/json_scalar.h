@@ -23,6 +23,11 @@ enum class JsonMiss : std::uint8_t {
 // The text of a string, decoded; a number, true or false as written.
 std::expected<std::string, JsonMiss> json_scalar(std::string_view document, std::span<const std::string> pointer);
 
+// What stands at a place. Programs that find something there which is no scalar may still make use of it.
+enum class JsonPresence : std::uint8_t { absent, null, scalar, nested, unclear };  // unclear: not JSON, or ambiguous
+
+JsonPresence json_presence(std::string_view document, std::span<const std::string> pointer);
+
 // Whether the whole of it is JSON, as strictly as above.
 bool is_json(std::string_view document);
 

@@ -30,6 +30,13 @@ std::optional<std::string> bytes_at(std::string_view document, const std::vector
   return text ? core::from_base64(*text, core::Base64::url) : std::nullopt;
 }
 
+// Whether something is there that is no plain value: it must not pass for nothing.
+bool is_odd(std::string_view document, std::string_view name) {
+  const std::vector<std::string> pointer{std::string(name)};
+  const JsonPresence kind = json_presence(document, pointer);
+  return kind != JsonPresence::absent && kind != JsonPresence::scalar;
+}
+
 }  // namespace
 
 std::optional<Token> read_token(std::string_view text) {
@@ -43,9 +50,9 @@ std::optional<Token> read_token(std::string_view text) {
   if (!head || !claims || !signature) return std::nullopt;
   // What must be understood (RFC 7515, 4.1.11): we understand none of it.
   const std::vector<std::string> critical{"crit"};
-  if (json_scalar(*head, critical) || json_items(*head, critical, 0)) return std::nullopt;
+  if (json_presence(*head, critical) != JsonPresence::absent) return std::nullopt;
   auto algorithm = text_at(*head, {"alg"});
-  if (!algorithm) return std::nullopt;
+  if (!algorithm || is_odd(*head, "kid")) return std::nullopt;
   return Token{.key_id = text_at(*head, {"kid"}).value_or(""),
                .algorithm = *std::move(algorithm),
                .claims = *std::move(claims),
@@ -99,6 +106,10 @@ bool is_signed_with(const Token& token, std::string_view secret) {
   if (token.algorithm != "HS256" && token.algorithm != "HS512") return false;
   const core::HmacHash hash = token.algorithm == "HS256" ? core::HmacHash::sha256 : core::HmacHash::sha512;
   return core::equal_in_constant_time(core::hmac(hash, secret, token.signed_part), token.signature);
+}
+
+bool has_odd_claim(const Token& token, std::string_view name) {
+  return is_odd(token.claims, name);
 }
 
 std::optional<std::string> claim_of(const Token& token, std::string_view name) {

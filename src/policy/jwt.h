@@ -35,6 +35,9 @@ bool is_signed_by(const Token& token, std::string_view key);
 // HS256 or HS512.
 bool is_signed_with(const Token& token, std::string_view secret);
 
+// Whether there is such a claim that two programs could read differently, or that is no plain value.
+bool has_odd_claim(const Token& token, std::string_view name);
+
 // A claim that is a string, a number or a truth value. Null if it is missing.
 std::optional<std::string> claim_of(const Token& token, std::string_view name);
 

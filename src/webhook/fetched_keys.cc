@@ -57,6 +57,13 @@ std::optional<std::string> member(const policy::RequestView& request, std::strin
   return value ? std::optional(*std::move(value)) : std::nullopt;
 }
 
+// Null counts as left out. What is there twice, or is no text, is not: it must not go to the handler unsigned.
+bool is_left_out(const policy::RequestView& request, std::string_view name) {
+  const std::vector<std::string> pointer{std::string(name)};
+  const policy::JsonPresence kind = policy::json_presence(request.body, pointer);
+  return kind == policy::JsonPresence::absent || kind == policy::JsonPresence::null;
+}
+
 // Whether a delivery may send us to this address: it begins as the provider's file says, and the rest is plain.
 bool is_pinned(std::string_view url, const SignatureScheme& scheme) {
   const auto plain = [](char c) { return c > ' ' && c <= '~' && c != '\\' && c != '#' && c != '@'; };
@@ -160,7 +167,7 @@ std::optional<std::string> sns_text(const policy::RequestView& request, std::str
     const auto value = member(request, name);
     if (value && name != "Message" && value->find('\n') != std::string::npos) return false;
     if (value) text.append(name).append("\n").append(*value).append("\n");
-    return value.has_value() || name == "Subject";
+    return value.has_value() || (name == "Subject" && is_left_out(request, name));
   };
   const bool whole =
       type == "Notification" ? std::ranges::all_of(of_notification, add) : std::ranges::all_of(of_confirmation, add);
@@ -235,6 +242,7 @@ std::expected<void, SignatureFault> check_times(const Case& one, const policy::T
   if (!expires) return std::unexpected(SignatureFault::malformed);
   if (one.now > *expires + clock_slack) return std::unexpected(SignatureFault::stale);
   for (const std::string_view begin : {"nbf", "iat"}) {
+    if (policy::has_odd_claim(token, begin)) return std::unexpected(SignatureFault::malformed);
     if (!policy::claim_of(token, begin)) continue;
     const auto begins = time_claim(token, begin);
     if (!begins) return std::unexpected(SignatureFault::malformed);

@@ -177,10 +177,10 @@ The tests are [described here](../tests/README.md); a scenario is named by its f
 | [Webhook providers](#webhook-providers): signatures and keys of events | `BuiltinProviders.AllHaveARecordedDelivery`, `Authenticate.TakesAuthenticDeliveries`, `Sign.MakesTheRecordedDeliveries`, `Events.HaveAKeyAtEveryProvider`, `RealSigners.test_are_believed_and_altered_deliveries_are_not` |
 | [Webhook providers](#webhook-providers): whether the id is signed | `ProviderFiles.ClaimNoMoreThanIsSigned`, `Events.CompareTheBodyWhereTheIdIsNotSigned`, `webhook.txt: Another body under an id that is not signed is refused`, `webhook.txt: Another body under an id that is signed is the same event` |
 | [Webhook providers](#webhook-providers): order, retries and ttl | `ProviderFiles.OrderEventsByWhatIsSigned`, `EventOrder.CanBeReadOfRecordedDeliveries`, `WebhookConfig.TakesProvidersFromTheUsersFolder`, `WebhookConfig.HoldsWhatTheFileSays`, `WebhookWarnings.NameWhatIsUnwise` |
-| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): nothing else makes a new event | `Tampering.MakesNoNewEvent`, `Tampering.MakesNoNewEventInTwoSteps`, `Tampering.StartsFromDeliveriesThatAreTaken`, `Events.WithoutAnIdAreNotDeduplicated` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): nothing else makes a new event | `Tampering.MakesNoNewEvent`, `Tampering.MakesNoNewEventInTwoSteps`, `Tampering.StartsFromDeliveriesThatAreTaken`, `Captures.test_nothing_reaches_the_service_twice`, `Events.WithoutAnIdAreNotDeduplicated` |
 | [What a captured delivery is worth](#what-a-captured-delivery-is-worth): fresh for, and how long it is remembered | `ProviderTable.SaysHowLongADeliveryIsFresh`, `ProviderTable.PromisesNothingThatTheMemoryDoesNotHold`, `webhook.txt: An event goes to its handler once, and its retry hears the same` |
-| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): what is believed though nobody signs it | `ProviderTable.NamesTheHeadersThatAreBelieved`, `ProviderTable.OffersTheBodyAsAName`, `ProviderTable.SaysWhereAnyEventCanBeMadeUp`, `ProviderTable.SaysWhereMethodAndQueryAreSigned`, `Tampering.MovesADeliveryToAnotherPathOnlyIfTheAddressIsNotSigned` |
-| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): what can be changed before it is handled | `ProviderTable.SaysWhatCanBeChangedBeforeItIsHandled` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): what is believed though nobody signs it | `ProviderTable.NamesTheHeadersThatAreBelieved`, `ProviderTable.OffersTheBodyAsAName`, `ProviderTable.SaysWhereAnyEventCanBeMadeUp`, `ProviderTable.SaysWhereMethodAndQueryAreSigned`, `Tampering.MovesADeliveryToAnotherPathOnlyIfTheAddressIsNotSigned`, `Captures.test_a_delivery_in_anothers_clothes_does_not_take_its_place` |
+| [What a captured delivery is worth](#what-a-captured-delivery-is-worth): what can be changed before it is handled | `ProviderTable.SaysWhatCanBeChangedBeforeItIsHandled`, `Authenticate.TakesNoObjectForAMemberThatIsLeftOut`, `FetchedKeys.TakeNoSubjectOfSnsThatIsNotSigned` |
 | [What a captured delivery is worth](#what-a-captured-delivery-is-worth): Dropbox Sign | `DropboxSign.test_an_event_in_a_form_is_handled_once_and_hears_its_word` |
 | [What a captured delivery is worth](#what-a-captured-delivery-is-worth): Twilio | `Twilio.test_a_senders_text_can_be_cut_into_other_fields` |
 | [What a captured delivery is worth](#what-a-captured-delivery-is-worth): PayPal | `FetchedKeys.BindPayPalsBodyToItsTransmission`, `FetchedKeys.CheckTheTimeOfPayPal`, `PayPalsApi.test_what_paypal_denies_is_refused`, `PayPalsApi.test_nothing_is_taken_while_paypal_does_not_answer` |
@@ -235,6 +235,8 @@ memory and runs nothing, unless the events of the provider have no key.
 
 Where an unsigned header names the event, that is the provider's documented name, and two of its events may have the same
 body. If none of yours have, `key_from = "{sha256:body}"` names events by their signed bodies, and nothing unsigned counts.
+Somebody who also knows the name of an event that has not come yet can send the captured delivery under it. The genuine one
+is then refused (422), not acknowledged.
 What is not in the table is signed by nobody: other headers, and the method, the path and the query unless `{method}` or
 `{url}` is there. A handler should not believe it. A webhook whose path is a pattern takes a delivery on each of its
 paths, unless the address is signed.

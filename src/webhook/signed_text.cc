@@ -13,6 +13,7 @@
 #include "core/ascii.h"
 #include "policy/expression.h"
 #include "policy/form.h"
+#include "policy/json_scalar.h"
 #include "policy/part_value.h"
 #include "policy/request_view.h"
 
@@ -45,6 +46,18 @@ bool runs_over(const policy::Expression& expression, std::size_t at, std::string
   const policy::Part& next = expression.parts[at + 1];
   if (next.kind == policy::PartKind::timestamp) return !std::ranges::all_of(value, is_plain);
   return next.kind == policy::PartKind::literal && value.find(next.text) != std::string_view::npos;
+}
+
+// Whether a member that may be left out is an object or a list. It would be signed as if it were not there.
+bool is_nested(const policy::Part& part, const policy::RequestView& request) {
+  return part.kind == policy::PartKind::json &&
+         policy::json_presence(json_of(request), part.pointer) == policy::JsonPresence::nested;
+}
+
+policy::PartError unsigned_value(const policy::Part& part) {
+  return {.kind = policy::PartError::Kind::invalid,
+          .part = policy::part_text(part),
+          .detail = "A member that is signed as a text is an object or a list."};
 }
 
 policy::PartError ambiguous(const policy::Part& part) {
@@ -80,6 +93,7 @@ std::expected<std::string, policy::PartError> render_signed(const policy::Expres
       auto value = policy::value_of(part, request);
       if (!value) return std::unexpected(std::move(value).error());
       if (*value && runs_over(expression, i, **value)) return std::unexpected(ambiguous(part));
+      if (!*value && is_nested(part, request)) return std::unexpected(unsigned_value(part));
       text.append(value->value_or(""));
     }
   }

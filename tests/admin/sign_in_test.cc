@@ -76,6 +76,33 @@ TEST(SignIn, EndsWithItsKeyAndItsToken) {
   EXPECT_FALSE(seen(sign_ins, viewer, noon, changed));
 }
 
+// Goal: signing out counts however many others have done so. A viewer can sign in and out ten thousand times in a
+// second; what that ends are sessions, never the end of one.
+TEST(SignIn, EndsAlsoAfterTenThousandOthers) {
+  SignIns sign_ins("key");
+  const std::string old = *sign_ins.begin("all", "", noon, with_tokens());
+  const auto sign_out = [&](const std::string& value, Time at) {
+    const auto session = seen(sign_ins, value, at);
+    ASSERT_TRUE(session);
+    sign_ins.end(*session, at);
+  };
+  std::string first;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string value = *sign_ins.begin("see", "", noon, with_tokens());
+    if (i == 0) first = value;
+    sign_out(value, noon);
+  }
+  EXPECT_TRUE(seen(sign_ins, old, noon));
+  const Time later = noon + Millis(1);
+  const std::string mine = *sign_ins.begin("all", "", later, with_tokens());
+  const std::string others = *sign_ins.begin("all", "", later, with_tokens());
+  sign_out(mine, later);
+  EXPECT_FALSE(seen(sign_ins, mine, later));
+  EXPECT_FALSE(seen(sign_ins, first, later));
+  EXPECT_FALSE(seen(sign_ins, old, later));
+  EXPECT_TRUE(seen(sign_ins, others, later));
+}
+
 // Goal: who signs out is out, also with a copy of the cookie; others stay.
 TEST(SignIn, EndsOnlyTheOneThatIsSignedOut) {
   SignIns sign_ins("key");

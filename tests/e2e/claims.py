@@ -339,8 +339,12 @@ class Tokens(harness.Case):
         for lines, status in ((["bearer {}"], 409), (["Bearer {}", "Bearer x"], 401), (["Bearer x", "Bearer {}"], 401)):
             fields = [("aUTHORIZATION", line.format(claims_api.SECRET)) for line in lines]
             self.assertEqual(wire.ask(semel.api, "POST", "/v1/claims/get", fields, json.dumps(name).encode()).status, status, lines)
+        with wire.Wire(semel.api) as stranger:  # is refused before the body is there
+            stranger.send(b"POST /v1/claims HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Length: 1000000\r\n\r\n")
+            self.assertEqual(stranger.reply().status, 401)
         self.assertEqual(semel.caller.complete("k", fence).outcome, "completed")
-        counted = semel.metrics()[0]
+        counted, counts = semel.metrics()
+        self.assertEqual(counts["semel_api_unauthorized_total"], len(calls) * 3 + 3)
         self.assertIn('semel_api_items_total{token="other",call="get",outcome="refused"}', counted)
         semel.stop()
         said = semel.stdout() + semel.stderr() + counted
@@ -413,6 +417,18 @@ class Encryption(harness.Case):
             connection.close()
             with self.assertRaises((OSError, http.client.HTTPException)):
                 semel.caller.get("k")
+
+
+class Room(harness.Case):
+    def test_connections_count_with_those_of_the_gateway(self):
+        """There is one limit for both, and whoever comes too late is told so."""
+        semel = claims_api.gateway(self, SHARED + "[limits]\nconnections = 2\n").start()
+        with wire.Wire(semel.api) as one, semel.connect() as two:
+            self.assertEqual(one.ask("GET", "/v1/openapi.json").status, 200)
+            self.assertEqual(two.ask("GET", "/nobody").status, 404)
+            for address in (semel.api, semel.address):
+                with wire.Wire(address) as late:
+                    self.assertEqual(late.reply().status, 503)
 
 
 class Shared(harness.Case):

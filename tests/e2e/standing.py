@@ -208,7 +208,8 @@ class PolicyDocument(harness.Case):
         routes = ('[[route]]\npath = "/v1/*"\nupstream = "app"\nttl = "2h"\n'
                   '[[route]]\npath = "/wait/*"\nupstream = "app"\nkey = "optional"\nin_flight = "wait"\nwait_max = "7s"\n'
                   'fingerprint = "raw"\non_unknown = "retry"\nscope = ""\nkeep = { "404" = "release" }\n'
-                  '[[route]]\npath = "/off/*"\nupstream = "app"\nkey = "off"\n')
+                  '[[route]]\npath = "/off/*"\nupstream = "app"\nkey = "off"\n'
+                  '[[webhook]]\npath = "/hooks/stripe"\nprovider = "stripe"\nsecrets = ["whsec_secret"]\nupstream = "app"\n')
         config = CONFIG.replace("threads = 2", "threads = 2\npolicy_document = true") + routes
         with self.gateway(config) as semel:
             reply = semel.ask("GET", self.PATH)
@@ -226,6 +227,8 @@ class PolicyDocument(harness.Case):
             self.assertEqual(waiting["keys_per_caller"], False)
             self.assertIn("403-404", waiting["kept"]["released_statuses"])
             self.assertNotIn("app", reply.body.decode().replace("application", ""), "nothing of how it is done")
+            for hidden in ("hooks", "stripe", "whsec", "127.0.0.1", "Authorization", "/off/"):
+                self.assertNotIn(hidden, reply.body.decode())
             problems = {each["type"].removeprefix("urn:semel:problem:"): each for each in document["problems"]}
             self.assertEqual((problems["key-reused"]["status"], problems["key-reused"]["retry"]), (422, "new-key"))
 

@@ -148,6 +148,28 @@ TEST(CallerToken, NeverLetsTheTokenChooseTheAlgorithm) {
   EXPECT_EQ(judged(by_secret(), made(R"({"alg":"HS256","alg":"none"})", good)), "the token cannot be read");
 }
 
+// What must be understood is not understood here, however it is written; and a key that is named in an odd way is not
+// a token without one.
+TEST(CallerToken, PassesOverNothingInItsHead) {
+  for (const std::string_view member :
+       {R"("crit":{})", R"("crit":null)", R"("crit":[])", R"("crit":["x"],"crit":["y"])", R"("\u0063rit":["x"])",
+        R"("kid":null)", R"("kid":["a"])", R"("kid":{})", R"("kid":"a","kid":"b")"}) {
+    const std::string head = R"({"alg":"HS256",)" + std::string(member) + "}";
+    EXPECT_EQ(judged(by_secret(), made(head, good)), "the token cannot be read") << head;
+  }
+  EXPECT_EQ(judged(by_secret(), made(R"({"alg":"HS256","kid":"a","jku\/":[1]})", good)), good);
+}
+
+// 16 KiB, whatever the limits of heads allow.
+TEST(CallerToken, HasALimit) {
+  const auto with = [](std::size_t bytes) {
+    const std::string claims = R"({"exp":1300819380,"x":")" + std::string(bytes, 'y') + "\"}";
+    return judged(by_secret(), token(claims)) == claims;
+  };
+  EXPECT_TRUE(with(12'000));
+  EXPECT_FALSE(with(12'288));
+}
+
 // A key that is published for something else verifies nothing.
 TEST(CallerToken, UsesAKeyForItsOwnPurpose) {
   for (const std::string_view member : {R"("use":"enc",)", R"("alg":"RS512",)", R"("kty":"EC",)"}) {
@@ -173,6 +195,11 @@ TEST(CallerToken, CountsOnlyInItsTime) {
   EXPECT_EQ(judged(by_secret(), token("not json")), "the token cannot be read");
   EXPECT_EQ(judged(by_secret(), token(R"({"exp":9999999999,"exp":1300819380})")),
             "the token does not say when it expires");
+  for (const std::string_view odd :
+       {"null", "[9999999999]", R"({"a":1})", R"(1300819030,"nbf":9999999999)", R"(1,"\u006ebf":1)", "\"soon\""}) {
+    const std::string claims = R"({"exp":1300819380,"nbf":)" + std::string(odd) + "}";
+    EXPECT_EQ(judged(by_secret(), token(claims)), "the token cannot be read") << claims;
+  }
 }
 
 // What was made by another issuer, or for another service, is not ours.

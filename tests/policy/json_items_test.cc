@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "policy/json_scalar.h"
+
 namespace semel::policy {
 namespace {
 
@@ -60,6 +62,27 @@ TEST(JsonItems, TellWhyThereAreNone) {
   EXPECT_EQ(miss(R"({"a":{}})", {"a"}), JsonMiss::not_there);
   EXPECT_EQ(miss(R"({"a":[1],"a":[2]})", {"a"}), JsonMiss::ambiguous);
   EXPECT_EQ(miss(R"({"a":[1],"\u0061":[2]})", {"a"}), JsonMiss::ambiguous);
+}
+
+// What stands at a place is told from nothing, also where it is no scalar.
+TEST(JsonPresences, TellWhatStandsThere) {
+  const auto kind = [](std::string_view document, std::vector<std::string> pointer = {"a"}) {
+    return json_presence(document, pointer);
+  };
+  EXPECT_EQ(kind("{}"), JsonPresence::absent);
+  EXPECT_EQ(kind(R"({"b":{"a":1}})"), JsonPresence::absent);
+  EXPECT_EQ(kind("[1]"), JsonPresence::absent);
+  EXPECT_EQ(kind(R"({"a":null})"), JsonPresence::null);
+  EXPECT_EQ(kind(R"({"a":""})"), JsonPresence::scalar);
+  EXPECT_EQ(kind(R"({"\u0061":false})"), JsonPresence::scalar);
+  EXPECT_EQ(kind(R"({"a":{}})"), JsonPresence::nested);
+  EXPECT_EQ(kind(R"({"a":[1]})"), JsonPresence::nested);
+  EXPECT_EQ(kind(R"({"x":[[{"a":1}]],"a":[{"a":null}]})"), JsonPresence::nested);
+  EXPECT_EQ(kind(R"({"a":1,"a":1})"), JsonPresence::unclear);
+  EXPECT_EQ(kind(R"({"a":1,"\u0061":{}})"), JsonPresence::unclear);
+  EXPECT_EQ(kind("{"), JsonPresence::unclear);
+  EXPECT_EQ(kind(R"({"a":{"b":[0,{"c":null}]}})", {"a", "b", "1", "c"}), JsonPresence::null);
+  EXPECT_EQ(kind(R"({"a":{"b":[0,[]]}})", {"a", "b", "1"}), JsonPresence::nested);
 }
 
 }  // namespace

@@ -279,5 +279,29 @@ TEST(Authenticate, WantsEveryItemOfABatchSigned) {
   }
 }
 
+// A member that is signed as nothing because it was left out cannot be added, in whatever form a handler might read.
+TEST(Authenticate, TakesNoObjectForAMemberThatIsLeftOut) {
+  for (Recorded& each : recorded_deliveries()) {
+    if (each.title != "adyen") continue;
+    const Provider provider = builtin("adyen");
+    const Lock lock = lock_of(provider, {each.secret});
+    constexpr std::string_view left_out = R"("originalReference":"")";
+    const std::string body = each.request.body;
+    const std::size_t at = body.find(left_out);
+    ASSERT_NE(at, std::string::npos);
+    const auto with = [&](std::string_view value) {
+      each.request.body = body;
+      each.request.body.replace(at, left_out.size(), R"("originalReference":)" + std::string(value));
+      return verdict(provider, lock, each.request, each.now);
+    };
+    EXPECT_EQ(with("null"), "authentic");
+    EXPECT_EQ(with(R"("")"), "authentic");
+    EXPECT_EQ(with(R"("forged")"), "mismatch");
+    EXPECT_EQ(with(R"(["forged"])"), "malformed");
+    EXPECT_EQ(with(R"({"toString":"forged"})"), "malformed");
+    EXPECT_EQ(with(R"("","originalReference":"forged")"), "malformed");
+  }
+}
+
 }  // namespace
 }  // namespace semel::webhook

@@ -187,6 +187,21 @@ TEST(FetchedKeys, JudgeSns) {
   EXPECT_EQ(sns_verdict(Sent{.body = "{}"}), "missing");
 }
 
+// A subject that is left out is not signed. It cannot be added, in whatever form a handler might read.
+TEST(FetchedKeys, TakeNoSubjectOfSnsThatIsNotSigned) {
+  const auto with = [](std::string_view member) {
+    Sent request = sns("1", test::sns_sha1_signature);
+    request.body.insert(1, std::string(member) + ",");
+    return sns_verdict(request);
+  };
+  EXPECT_EQ(with(R"("Subject":null)"), "authentic");
+  EXPECT_EQ(with(R"("Subject":"forged")"), "mismatch");
+  EXPECT_EQ(with(R"("Subject":["forged"])"), "malformed");
+  EXPECT_EQ(with(R"("Subject":{"a":"forged"})"), "malformed");
+  EXPECT_EQ(with(R"("Subject":"a","Subject":"forged")"), "malformed");
+  EXPECT_EQ(with(R"("Subject":null,"Subject":"forged")"), "malformed");
+}
+
 // SNS signs the time of a message, and retries for an hour.
 TEST(FetchedKeys, CheckTheTimeOfSns) {
   const std::map<std::string, std::string> shelf{{std::string(sns_certificate), std::string(test::rsa_certificate)}};
@@ -322,6 +337,8 @@ TEST(FetchedKeys, JudgeGoogleTokens) {
   EXPECT_EQ(with("\"exp\"", "\"iat\":1893456300,\"exp\""), "stale");
   EXPECT_EQ(with("\"exp\"", "\"nbf\":1893456300,\"exp\""), "stale");
   EXPECT_EQ(with("\"exp\"", "\"nbf\":\"soon\",\"exp\""), "malformed");
+  EXPECT_EQ(with("\"exp\"", "\"nbf\":[1893456300],\"exp\""), "malformed");
+  EXPECT_EQ(with("\"exp\"", "\"iat\":1,\"iat\":1893456300,\"exp\""), "malformed");
   EXPECT_EQ(google_verdict(token(R"({"alg":"none","kid":"k1"})", google_claims)), "malformed");
   EXPECT_EQ(google_verdict(token(R"({"alg":"HS256","kid":"k1"})", google_claims)), "malformed");
   EXPECT_EQ(google_verdict(token(R"({"alg":"ES256","kid":"k1"})", google_claims)), "mismatch");
