@@ -90,6 +90,16 @@ class CommandLine(harness.Case):
         self.assertIn("listening on %s:%d, no admin listener\n" % semel.address, semel.said_now())
         self.assertEqual(semel.stop(), 0)
 
+    def test_who_forgets_the_token_of_the_desk_is_told_where_it_goes(self):
+        """The words of the listener are for programs; a person gave no token, or a wrong one."""
+        semel = self.gateway(harness.CONFIG.replace("[store]", 'token = "0123456789abcdef"\n[store]') + harness.ROUTE).start()
+        where = ("--admin", "http://%s:%d" % semel.admin)
+        for words in ((), ("--token", "wrong")):
+            code, _, complaint = self.said("keys", "list", *where, *words)
+            self.assertEqual(code, 3)
+            self.assertIn("give --token, SEMEL_ADMIN_TOKEN or --config FILE", complaint)
+        self.assertEqual(self.said("keys", "list", *where, "--token", "0123456789abcdef")[0], 0)
+
     def test_serve_and_check_take_the_file_the_same_way(self):
         """As a word, and behind --config."""
         semel = self.gateway()
