@@ -157,7 +157,7 @@ run_proof() {
 
 # What people install: packaging/make says what that is. --check also installs it, in a chroot, as root.
 run_package() {
-  local out=build/package check=''
+  local out=build/package library=build/package-library check=''
   if [ "${1:-}" = --check ]; then
     check=1
     shift
@@ -165,9 +165,11 @@ run_package() {
   at_most 0 "$@"
   ensure_packages build package
   build release --target semel_cli semel_manual
-  quietly configure-library cmake --preset library "-DCMAKE_INSTALL_LIBDIR=lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
-  build library
-  quietly package packaging/make build/release build/library "$out"
+  # A tree of its own: its files go to other folders than those of `./dev build library`.
+  quietly configure-library cmake --preset library -B "$library" \
+    "-DCMAKE_INSTALL_LIBDIR=lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
+  quietly build-library cmake --build "$library"
+  quietly package packaging/make build/release "$library" "$out"
   if [ -n "$check" ]; then
     check_package library "$out"
     check_package story "$out"

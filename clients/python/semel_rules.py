@@ -285,9 +285,9 @@ class Rules:
 
     def problem_body(self, slug: str, title: str, status: int, detail: str, retry: str) -> bytes:
         problem = {"type": self.problem_base + slug, "title": title, "status": status, "detail": detail, "retry": retry}
-        return json.dumps(problem, ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps(problem, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
     @staticmethod
     def plain(status: int, detail: str, title: str = "Bad Request") -> Reply:
         problem = {"type": "about:blank", "title": title, "status": status, "detail": detail, "retry": "never"}
-        return Reply(status, [("Content-Type", "application/problem+json")], json.dumps(problem).encode())
+        return Reply(status, [("Content-Type", "application/problem+json")], json.dumps(problem).encode() + b"\n")

@@ -46,6 +46,7 @@ inline Response error_answer(std::uint16_t status, std::string_view detail) {
   core::json::JsonWriter json(body);
   json.begin_object().text("type", "about:blank").text("title", title_of(status)).number("status", status);
   json.bytes("detail", detail).end_object();
+  body += '\n';  // for those who look at it in a terminal
   Response answer = json_answer(status, std::move(body));
   answer.fields.front().value = "application/problem+json";
   return answer;

@@ -141,7 +141,8 @@ Task<void> Api::answer(http::Transaction* client) {
   } else {
     co_await perform(&exchange);
   }
-  const ItemAnswer& answer = exchange.answer;
+  ItemAnswer& answer = exchange.answer;
+  if (answer.problem && !answer.body.ends_with('\n')) answer.body += '\n';  // for those who look at it in a terminal
   const auto fields = [&](http::HeadWriter& out) {
     out.field("Content-Type", answer.problem ? "application/problem+json" : "application/json");
     out.field("Cache-Control", "no-store");

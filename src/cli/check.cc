@@ -43,10 +43,10 @@ std::string_view unknown_text(Policy::OnUnknown what) {
 std::string protection(const policy::Route& route) {
   if (route.key == KeyMode::off) return "NOT guarded (key = \"off\")";
   const Policy& policy = route.target.policy;
-  const std::string by =
-      fmt::format("{} {}, of each {}, for {}, {}", route.key_from.text,
-                  route.key == KeyMode::required ? "(required)" : "(if there is one)", route.scope.text,
-                  reading::duration_text(policy.ttl), unknown_text(policy.on_unknown));
+  const std::string by = fmt::format("{} {}, of {}, for {}, {}", route.key_from.text,
+                                     route.key == KeyMode::required ? "(required)" : "(if there is one)",
+                                     route.scope.text.empty() ? "everybody (scope = \"\")" : "each " + route.scope.text,
+                                     reading::duration_text(policy.ttl), unknown_text(policy.on_unknown));
   if (route.mode == policy::Mode::observe) return "NOT guarded, only watched (mode = \"observe\"): by " + by;
   return "guarded by " + by;
 }

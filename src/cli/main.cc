@@ -50,17 +50,18 @@ void add_help(CLI::App& app, semel::cli::Command& run) {
   command->callback([words, &app, &run] {
     run = [words, &app] {
       const CLI::App* about = &app;
-      std::string before;
+      std::string name = app.get_name();
       for (const std::string& word : *words) {
         const auto known = about->get_subcommands([&](const CLI::App* each) { return each->get_name() == word; });
         if (known.empty()) {
           fmt::print(stderr, "semel help: there is no command '{}'; `semel help` lists them\n", word);
           return 2;
         }
-        before += (before.empty() ? "" : " ") + about->get_name();
         about = known.front();
+        name += " " + word;
       }
-      fmt::print("{}", about->help(before));
+      // The help of the whole program would be that of the command that was given, and that is `help`.
+      fmt::print("{}", app.get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
       return 0;
     };
   });

@@ -49,6 +49,23 @@ int show(const std::string& name, const std::string& folder) {
   return 0;
 }
 
+// As a file would have it: on one line.
+std::string as_written(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\r') {
+      out += "\\r";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
 // Says everything that is wrong with the file of a provider, or what it makes of a delivery.
 int check(const std::string& file) {
   const Result<std::string> text = read_file(file);
@@ -68,7 +85,7 @@ int check(const std::string& file) {
       continue;
     }
     fmt::print("  signs {}; the signature {} the event's id\n",
-               scheme.signed_text.text.empty() ? "what its algorithm says" : "\"" + scheme.signed_text.text + "\"",
+               scheme.signed_text.text.empty() ? "what its algorithm says" : as_written(scheme.signed_text.text),
                signs_id(loaded->provider, scheme) ? "covers" : "does NOT cover");
   }
   return 0;

@@ -156,13 +156,13 @@ int serve(const ServeOptions& options) {
   ServeHooks hooks;
   hooks.started = [&](const Ports& ports) {
     say_where(config->store);
+    const std::string admin = ports.admin == 0 ? "no admin listener" : fmt::format("admin on port {}", ports.admin);
     if (ports.gateway == 0) {
-      fmt::print(stderr, "semel: listening on port {} for claims only, admin on port {}\n", ports.api, ports.admin);
+      fmt::print(stderr, "semel: listening on port {} for claims only, {}\n", ports.api, admin);
       return;
     }
     const std::string api = ports.api == 0 ? std::string() : fmt::format(", claims API on port {}", ports.api);
-    fmt::print(stderr, "semel: listening on {}, admin on port {}{}\n", reading::endpoint_text(config->server.listen),
-               ports.admin, api);
+    fmt::print(stderr, "semel: listening on {}, {}{}\n", reading::endpoint_text(config->server.listen), admin, api);
   };
   hooks.draining = [] { fmt::print(stderr, "semel: draining: no new connections, requests under way are finished\n"); };
   if (options.upstream.empty()) hooks.new_config = [&] { return load_config(options.config); };

@@ -10,7 +10,6 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,14 +54,16 @@ struct SignArguments {
 };
 
 // env:NAME and file:PATH as in the configuration.
-std::optional<std::string> read_secret_text(const std::string& text) {
+Result<std::string> read_secret_text(const std::string& text) {
   if (text.starts_with("env:")) {
     const char* value = std::getenv(text.c_str() + 4);
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    if (value == nullptr)
+      return fail(Code::invalid, fmt::format("the environment has no variable \"{}\"", text.substr(4)));
+    return std::string(value);
   }
   if (!text.starts_with("file:")) return text;
   auto content = read_file(text.substr(5));
-  if (!content) return std::nullopt;
+  if (!content) return fail(Code::invalid, fmt::format("{}: {}", text.substr(5), content.error().detail));
   if (content->ends_with('\n') && content->find("-----") == std::string::npos) content->pop_back();
   return *std::move(content);
 }
@@ -94,7 +95,12 @@ int send(const webhook::SignedDelivery& delivery, const DeliverOptions& options,
   for (const auto& [status, count] : counts) {
     fmt::print("{} x {}\n", count, status == 0 ? std::string("no answer") : std::to_string(status));
   }
-  if (!delivered.trouble.empty()) fmt::print(stderr, "semel sign: {}\n", delivered.trouble);
+  if (!delivered.trouble.empty()) {
+    fmt::print(stderr, "semel sign: {}\n", delivered.trouble);
+  } else if (counts.contains(0)) {
+    fmt::print(stderr, "semel sign: {} does not answer; is anything listening there?\n",
+               reading::url_text({.secure = options.url.secure, .authority = options.url.authority, .path = {}}));
+  }
   if (!delivered.body.empty()) fmt::print("{}{}", delivered.body, delivered.body.ends_with('\n') ? "" : "\n");
   const bool fine = std::ranges::all_of(counts, [](const auto& each) { return each.first >= 200 && each.first < 300; });
   return fine ? 0 : 1;
@@ -134,7 +140,7 @@ int sign(const SignArguments& given) {
   const auto url = reading::parse_url(given.url.substr(0, query));
   if (!url) return complain("the URL: " + url.error().message);
   auto secret = read_secret_text(given.secret);
-  if (!secret) return complain("the secret cannot be read");
+  if (!secret) return complain("the secret cannot be read: " + secret.error().detail);
   auto body = read_body(given);
   if (!body) return complain("the body cannot be read: " + body.error().detail);
   const std::unique_ptr<Clock> clock = make_system_clock();

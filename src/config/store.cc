@@ -213,9 +213,14 @@ void read_limits(reading::Reading& reading, const reading::Node* node, LimitsCon
   reading::read_duration(table, "drain_notice", limits.drain_notice, {.min = Millis{0}, .max = reading::one_day});
   reading::read_duration(table, "drain_timeout", limits.drain_timeout, any_wait);
   reading::read_duration(table, "tunnel_timeout", limits.tunnel_timeout, any_wait);
+  if (!table.has("header_line_bytes"))
+    limits.header_line_bytes = std::min(limits.header_line_bytes, limits.header_bytes);
   const bool headers = table.good("header_line_bytes") && table.good("header_bytes");
   if (headers && limits.header_line_bytes > limits.header_bytes) {
-    table.reject("header_line_bytes", table.at("header_line_bytes"), "header_line_bytes is over header_bytes");
+    table.reject(
+        "header_line_bytes", table.at("header_line_bytes"),
+        fmt::format("header_line_bytes ({}) is over {}header_bytes ({})", reading::bytes_text(limits.header_line_bytes),
+                    table.has("header_bytes") ? "" : "the default ", reading::bytes_text(limits.header_bytes)));
   }
   table.finish();
 }

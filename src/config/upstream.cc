@@ -89,7 +89,10 @@ void read_upstream(reading::Reading& reading, const reading::Node& node, Config&
   if (!table.has("connect_timeout")) upstream.connect_timeout = std::min(upstream.connect_timeout, upstream.timeout);
   const bool times = table.good("timeout") && table.good("connect_timeout");
   if (times && upstream.connect_timeout > upstream.timeout) {
-    table.reject("connect_timeout", table.at("connect_timeout"), "connect_timeout is longer than timeout");
+    table.reject("connect_timeout", table.at("connect_timeout"),
+                 fmt::format("connect_timeout ({}) is longer than {}timeout ({})",
+                             reading::duration_text(upstream.connect_timeout),
+                             table.has("timeout") ? "" : "the default ", reading::duration_text(upstream.timeout)));
   }
   check_tls(table, upstream);
   table.finish();

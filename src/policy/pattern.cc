@@ -2,6 +2,7 @@
 #include "policy/pattern.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <expected>
 #include <optional>
@@ -56,9 +57,9 @@ bool is_placeholder(std::string_view segment) {
 }
 
 bool is_regular_expression(std::string_view text) {
+  constexpr std::array<std::string_view, 7> marks{"(?", ".*", ".+", "\\d", "\\w", "\\S", "\\/"};
   return text.find_first_of("^|") != std::string_view::npos || text.ends_with('$') ||
-         text.find("(?") != std::string_view::npos || text.find(".*") != std::string_view::npos ||
-         text.find(".+") != std::string_view::npos;
+         std::ranges::any_of(marks, [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; });
 }
 
 // The same path with `*` for each segment that means any.
@@ -72,14 +73,8 @@ std::string with_stars(std::string_view text) {
   return out;
 }
 
-// What looks like another program's way to say "any".
+// Another program's way to say "any".
 std::optional<reading::Fault> other_dialect(std::string_view text) {
-  if (is_regular_expression(text)) {
-    return reading::Fault{
-        .message =
-            "a path is no regular expression; `*` stands for one segment, and `/*` at the end for all that follows",
-        .suggestion = {}};
-  }
   for (std::string_view rest = text; !rest.empty();) {
     const auto offset = static_cast<std::size_t>(rest.data() - text.data()) + 1;
     if (!is_placeholder(take_segment(rest))) continue;
@@ -116,6 +111,10 @@ bool Pattern::literal() const {
 
 reading::Parsed<Pattern> parse_pattern(std::string_view text) {
   if (text.size() > pattern_bytes_max) return reading::fault("a path is at most 1024 bytes long");
+  if (is_regular_expression(text)) {
+    return reading::fault(
+        "a path is no regular expression; `*` stands for one segment, and `/*` at the end for all that follows");
+  }
   if (!text.starts_with('/')) return reading::fault("a path begins with a slash", fmt::format("/{}", text));
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] <= ' ' || text[i] > '~')
@@ -133,7 +132,8 @@ reading::Parsed<Pattern> parse_pattern(std::string_view text) {
     const auto offset = static_cast<std::size_t>(rest.data() - text.data()) + 1;
     const std::string_view segment = take_segment(rest);
     if (segment.size() > 1 && segment.find('*') != std::string_view::npos) {
-      return reading::fault("`*` stands for a whole segment, between two slashes or at the end", {},
+      return reading::fault("`*` stands for a whole segment, between two slashes or at the end",
+                            text.ends_with("/**") ? std::string(text.substr(0, text.size() - 1)) : std::string(),
                             offset + segment.find('*'));
     }
     pattern.segments.emplace_back(segment);

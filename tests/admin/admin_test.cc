@@ -212,6 +212,7 @@ TEST(Admin, KnowsRolesByTheirTokens) {
   const Listener::Answer nobody = listener.ask("GET", "/v1/keys", here);
   EXPECT_EQ(nobody.status, 401);
   EXPECT_TRUE(has_field(nobody, "WWW-Authenticate: Bearer realm=\"semel\"")) << nobody.head;
+  EXPECT_TRUE(nobody.body.ends_with("}\n")) << nobody.body;
   EXPECT_EQ(listener.ask("GET", "/v1/keys", with_token).status, 401);
   listener.set_token("sesame");
   EXPECT_EQ(listener.ask("POST", resolve, with_token, "{}").status, 400);

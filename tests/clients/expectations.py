@@ -23,6 +23,7 @@ def problem_of(reply):
     expect(reply.get("Content-Type") == "application/problem+json", f"{reply.status} {reply.fields} is no problem")
     said = json.loads(reply.body)
     same(said["status"], reply.status, "status of the problem")
+    expect(reply.body.endswith(b"}\n"), "a problem ends its line")
     return said["type"].removeprefix("urn:semel:problem:")
 
 

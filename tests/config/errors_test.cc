@@ -53,7 +53,9 @@ TEST(ConfigErrors, NameCommonMistakesInTheSyntax) {
       {"[limits]\nbody_timeout = 24h\n",
        {"f:9:18: error: this is neither a number nor a date; a text stands in quotes, such as \"24h\" or "
         "\"127.0.0.1:8080\""}},
-      {"[server]\nuser = semel\n", {"f:9:8: error: this is no value; a text stands in quotes: \"like this\""}},
+      {"[server]\nuser = semel\n",
+       {"f:9:8: error: this is no value; a text stands in straight quotes (\"like this\"); yes and no are true and "
+        "false"}},
       {"[server]\nlisten: 'x'\n", {"f:9:7: error: a key and its value are joined by =, not by a colon"}},
       {"[server]\nuser = \"a\\d\"\n",
        {"f:9:11: error: in double quotes a backslash begins an escape; write the text in single quotes, or \\\\ for a "
@@ -63,9 +65,11 @@ TEST(ConfigErrors, NameCommonMistakesInTheSyntax) {
       {"[server]\nthreads = 1\nthreads = 2\n", {"f:10:11: error: this key is here for the second time"}},
       {"[server]\n[server]\n", {"f:9:1: error: this table is here for the second time"}},
       {"[[route]\n",
-       {"f:8:9: error: the brackets are not closed; a table has one pair ([store]), one of several has two "
+       {"f:8:9: error: these brackets do not close; a table has one pair ([store]), one of several has two "
         "([[route]])"}},
       {"[store]\nencryption_keys = ['a'\n", {"f:9:24: error: this list is not closed; a ] is missing"}},
+      {"[store]\nencryption_keys = ['a'\nurl = 'x'\n",
+       {"f:10:1: error: the values of a list are separated by commas, and a ] ends it"}},
   });
 }
 
@@ -214,7 +218,11 @@ TEST(ConfigErrors, NameBadStoresAndLimits) {
       {"[limits]\nidle_timeout = 60",
        {"f:9:16: error: idle_timeout needs a unit: ms, s, m, h or d (did you mean \"60s\"?)"}},
       {"[limits]\nidle_timeout = '2d'", {"f:9:17: error: idle_timeout: must be from 1ms to 1d"}},
-      {"[limits]\nheader_line_bytes = '65KiB'", {"f:9:21: error: header_line_bytes is over header_bytes"}},
+      {"[limits]\nheader_line_bytes = '65KiB'",
+       {"f:9:21: error: header_line_bytes (65KiB) is over the default header_bytes (64KiB)"}},
+      {"[limits]\nheader_line_bytes = '3KiB'\nheader_bytes = '2KiB'",
+       {"f:9:21: error: header_line_bytes (3KiB) is over header_bytes (2KiB)"}},
+      {"[limits]\nheader_bytes = '1KiB'", {}},  // the default of header_line_bytes is smaller then
   });
 }
 
@@ -234,7 +242,10 @@ TEST(ConfigErrors, NameBadUpstreams) {
        {"f:9:7: error: url has a path; requests keep their own, so it cannot be added (did you mean \"http://h\"?)"}},
       {"[upstream.b]\nurl = 'http://h'\ntimeout = '0s'", {"f:10:12: error: timeout: must be from 1ms to 1d"}},
       {"[upstream.b]\nurl = 'http://h'\nconnect_timeout = '31s'",
-       {"f:10:19: error: connect_timeout is longer than timeout"}},
+       {"f:10:19: error: connect_timeout (31s) is longer than the default timeout (30s)"}},
+      {"[upstream.b]\nurl = 'http://h'\nconnect_timeout = '4s'\ntimeout = '3s'",
+       {"f:10:19: error: connect_timeout (4s) is longer than timeout (3s)"}},
+      {"[upstream.b]\nurl = 'http://h'\ntimeout = '3s'", {}},  // the default of connect_timeout is smaller then
       {"[upstream.b]\nurl = 'http://h'\nhost = 'me'",
        {"f:10:9: error: host: \"me\" is none of \"client\", \"upstream\""}},
       {"[upstream]\nurl = 'http://h'",

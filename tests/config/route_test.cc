@@ -134,6 +134,9 @@ TEST(RouteErrors, NameBadPaths) {
       {"/a b", {"f:9:11: error: path: a path holds only visible ASCII; encode the rest (%XX)"}},
       {"/a*", {"f:9:11: error: path: `*` stands for a whole segment, between two slashes or at the end"}},
       {"/**/b", {"f:9:10: error: path: `*` stands for a whole segment, between two slashes or at the end"}},
+      {"/v1/**",
+       {"f:9:13: error: path: `*` stands for a whole segment, between two slashes or at the end (did you mean "
+        "\"/v1/*\"?)"}},
       {"/v1/:id/refund",
        {"f:9:13: error: path: a segment that may be anything is written `*` (did you mean \"/v1/*/refund\"?)"}},
       {"/v1/{id}/{what}",
@@ -143,6 +146,9 @@ TEST(RouteErrors, NameBadPaths) {
       {"/v1/.*/x", {regular}},
       {"/v1/(a|b)", {regular}},
       {"/v1/a$", {regular}},
+      {"^/v1/.*$", {regular}},
+      {"/v1/(?:a)", {regular}},
+      {"/v1/(\\\\d+)", {std::string(regular).replace(4, 1, "8")}},  // behind an escape, the place is that of the string
       {"/v1/items:cancel", {}},
       {"/v1/$batch", {}},
       {"/a/../b", {"f:9:9: error: path: a path with a `..` segment is never guarded"}},

@@ -161,7 +161,7 @@ class Page(harness.Case):
             come = self.answer([(201, gate)])
             fields = [("Authorization", "Bearer me"), ("Idempotency-Key", f'"wait-{name}"'),
                       ("Content-Type", "application/json")]
-            first = threading.Thread(target=semel.ask, args=("POST", "/v1/payments", fields, json.dumps(ORDER).encode()))
+            first = threading.Thread(target=semel.ask, args=("POST", "/v1/payments", fields, json.dumps(ORDER).encode(), 90.0))
             first.start()
             self.assertTrue(come.wait(10))
             threading.Thread(target=self.open_after_a_refusal, args=(semel, gate)).start()

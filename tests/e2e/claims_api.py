@@ -93,6 +93,7 @@ class Caller:
             raise
         said = json.loads(text)
         kind = (reply.getheader("Content-Type") or "").split(";")[0]
+        assert kind != "application/problem+json" or text.endswith(b"}\n"), text  # for those who read it in a terminal
         if reply.status != 404:
             ANSWERS.append(json.dumps({"path": "/v1/claims" + path, "method": "POST", "status": reply.status, "type": kind,
                                        "body": said}))

@@ -36,7 +36,8 @@ class CommandLine(harness.Case):
         for words in ((), ("serve",), ("providers", "check")):
             code, explained, _ = self.said("help", *words)
             self.assertEqual(code, 0)
-            self.assertIn("Usage: semel " + "".join(word + " " for word in words), explained)
+            self.assertEqual(explained, self.said(*words, "--help")[1])
+        self.assertIn("Run the gateway", self.said("help")[1])
         self.assertEqual(self.said("help", "frobnicate")[0], 2)
 
     def test_what_is_missing_is_said_when_nothing_else_is_wrong(self):
@@ -82,6 +83,22 @@ class CommandLine(harness.Case):
             code, _, said = self.said("serve", *words)
             self.assertEqual(code, 2, words)
             self.assertIn(complaint, said)
+
+    def test_the_start_says_who_listens(self):
+        """Without an admin listener no port of it is named."""
+        semel = self.gateway(harness.CONFIG.replace("$admin", "") + harness.ROUTE).start()
+        self.assertIn("listening on %s:%d, no admin listener\n" % semel.address, semel.said_now())
+        self.assertEqual(semel.stop(), 0)
+
+    def test_who_forgets_the_token_of_the_desk_is_told_where_it_goes(self):
+        """The words of the listener are for programs; a person gave no token, or a wrong one."""
+        semel = self.gateway(harness.CONFIG.replace("[store]", 'token = "0123456789abcdef"\n[store]') + harness.ROUTE).start()
+        where = ("--admin", "http://%s:%d" % semel.admin)
+        for words in ((), ("--token", "wrong")):
+            code, _, complaint = self.said("keys", "list", *where, *words)
+            self.assertEqual(code, 3)
+            self.assertIn("give --token, SEMEL_ADMIN_TOKEN or --config FILE", complaint)
+        self.assertEqual(self.said("keys", "list", *where, "--token", "0123456789abcdef")[0], 0)
 
     def test_serve_and_check_take_the_file_the_same_way(self):
         """As a word, and behind --config."""

@@ -207,7 +207,8 @@ listen = "256.0.0.1:99999"
             path = pathlib.Path(folder) / "semel.toml"
             path.write_text('[upstream.app]\nurl = "http://127.0.0.1:1"\n[[route]]\npath = "/v1/*"\nupstream = "app"\n'
                             'ttl = "1h"\n[[route]]\npath = "/open"\nupstream = "app"\nkey = "off"\n[[route]]\n'
-                            'path = "/watched"\nupstream = "app"\nmode = "observe"\n', encoding="utf-8")
+                            'path = "/watched"\nupstream = "app"\nmode = "observe"\n[[route]]\n'
+                            'path = "/shared"\nupstream = "app"\nscope = ""\n', encoding="utf-8")
             checked = self.run_semel("check", str(path))
         self.assertEqual(checked.returncode, 0, checked.stderr)
         said = dict(re.findall(r"^  \S+ (\S+) -> app\n +(.*)$", checked.stdout, re.MULTILINE))
@@ -215,6 +216,7 @@ listen = "256.0.0.1:99999"
                                         "an unknown outcome holds")
         self.assertEqual(said["/open"], 'NOT guarded (key = "off")')
         self.assertTrue(said["/watched"].startswith('NOT guarded, only watched (mode = "observe")'), said)
+        self.assertIn('(required), of everybody (scope = ""), for 1d', said["/shared"])
         self.assertRegex(checked.stderr, r"semel\.toml:6:\d+: warning: ttl is under 24h")
 
     def test_what_cannot_be_read_is_said(self):

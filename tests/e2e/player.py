@@ -46,6 +46,8 @@ def check_problem(message, text):
         raise Mismatch(f"retry is {problem['retry']}, not {advice}")
     if problem["status"] != message.status:
         raise Mismatch(f"the problem says status {problem['status']}")
+    if not message.body.endswith(b"}\n"):
+        raise Mismatch("the problem does not end its line, so a terminal goes on behind it")
     if not problem["title"] or len(problem["detail"]) < 10:
         raise Mismatch("title or detail says nothing")
 

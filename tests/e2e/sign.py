@@ -34,7 +34,7 @@ class Providers(harness.Case):
             self.assertEqual(self.run_semel("providers", "show", str(path)).stdout, text)
             checked = self.run_semel("providers", "check", str(path))
             self.assertEqual(checked.returncode, 0, checked.stderr)
-            self.assertIn("the signature does NOT cover the event's id", checked.stdout)
+            self.assertIn('  signs "{method}\\n{body}"; the signature does NOT cover the event\'s id\n', checked.stdout)
             path.write_text(text.replace("{body}", "{bdy}"), encoding="utf-8")
             broken = self.run_semel("providers", "check", str(path))
             self.assertEqual(broken.returncode, 1)
@@ -121,6 +121,10 @@ class Sign(harness.Case):
             self.assertTrue(done.stderr, arguments)
         nobody = self.run_semel("sign", "stripe", "--secret", "x", "--send", "--url", "http://127.0.0.1:1/")
         self.assertEqual((nobody.returncode, nobody.stdout), (1, "1 x no answer\n"))
+        self.assertIn("http://127.0.0.1:1 does not answer; is anything listening there?", nobody.stderr)
+        for secret, why in (("env:SEMEL_NOT_THERE", 'the environment has no variable "SEMEL_NOT_THERE"'),
+                            ("file:/not/there", "/not/there: No such file or directory")):
+            self.assertIn(why, self.run_semel("sign", "stripe", "--secret", secret).stderr)
 
 
 if __name__ == "__main__":

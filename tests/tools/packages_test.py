@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""packages.txt: its groups, and that each command of ./dev installs only those that it needs. packages_test.py SOURCE"""
+"""packages.txt: its groups, and that each command of ./dev installs only those that it needs; and the rules of the Debian
+package, as far as they need no build. packages_test.py SOURCE"""
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -70,6 +72,29 @@ class Packages(unittest.TestCase):
                  ("fuzz",): {"build", "test"}, ("package",): {"build", "package"}, ("deps",): set()}
         for words, groups in wants.items():
             self.assertEqual(set(self.asked(*words)), groups, words)
+
+
+class DebianRules(unittest.TestCase):
+    @unittest.skipIf(shutil.which("dh_installsystemd") is None, "no debhelper")
+    def test_the_unit_is_restarted_on_an_upgrade_and_enabled_by_nobody(self):
+        """There are two packages, and the unit is in one of them."""
+        with tempfile.TemporaryDirectory() as folder:
+            debian = pathlib.Path(folder) / "debian"
+            shutil.copytree(SOURCE / "packaging" / "debian", debian)
+            (debian / "changelog").write_text("semel (1-1) unstable; urgency=low\n\n  * A test.\n\n -- A B <a@example.com>  "
+                                              "Tue, 17 Nov 2026 12:00:00 +0000\n", encoding="utf-8")
+            units = debian / "semel" / "lib" / "systemd" / "system"
+            units.mkdir(parents=True)
+            for name in ("semel.service", "semel.socket"):
+                shutil.copy(SOURCE / "packaging" / name, units)
+            done = subprocess.run(["make", "-f", "debian/rules", "override_dh_installsystemd"], cwd=folder, capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            snippets = [path for path in debian.rglob("*") if "generated" in path.parts or path.suffix == ".debhelper"]
+            text = "".join(path.read_text(encoding="utf-8") for path in snippets if path.is_file())
+            self.assertIn("deb-systemd-invoke $_dh_action 'semel.service'", text)
+            self.assertNotIn("semel.socket", text)
+            self.assertFalse([path for path in snippets if "libsemel-dev" in str(path)])
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ const SAYS_WHEN = new Set(['in-flight', 'outcome-unknown', 'rate-limited', 'stor
 const CONTENT_TYPE = ['Content-Type', 'application/problem+json'];
 
 function body(type, title, status, detail, retry) {
-  return Buffer.from(JSON.stringify({ type, title, status, detail, retry }));
+  return Buffer.from(`${JSON.stringify({ type, title, status, detail, retry })}\n`); // for those who read it in a terminal
 }
 
 // A reply: { status, fields, body }. `said` may have its own status, retry, retryAfterMs and why, which is added to the

@@ -15,7 +15,7 @@ std::string demo_text(const DemoPlace& place) {
 
   http://{0}  Semel: what clients call
   http://127.0.0.1:{1}  the payments API itself
-  http://127.0.0.1:{2}  for operators: /metrics, /readyz, /healthz
+  http://127.0.0.1:{2}  for operators: a dashboard, /metrics, /readyz
 
 Paste these into another terminal, one after the other.
 

@@ -125,7 +125,9 @@ int complain(std::string_view what, int code) {
 
 int complain_of(std::uint16_t status, const std::string& body) {
   int code = status == 404 || status == 409 ? 1 : 4;
-  if (status == 401 || status == 403) code = 3;
+  if (status == 401)
+    return complain("the token is missing or not known; give --token, SEMEL_ADMIN_TOKEN or --config FILE", 3);
+  if (status == 403) code = 3;
   if (status == 400) code = 2;
   boost::system::error_code error;
   const boost::json::value problem = boost::json::parse(body, error);
