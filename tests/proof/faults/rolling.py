@@ -25,6 +25,6 @@ def run(context, restarts):
         verdict = stage.end()
         report = context.judged(verdict, {"faults": restarts})
     cut = [call for call in verdict.calls if call["kind"] == "lost" and call["why"] != "ConnectionRefusedError"]
-    report.must(len(cut) <= restarts * len(stage.load.threads) // 2, f"{len(cut)} calls ended without a word")
+    report.must(len(cut) <= restarts * stage.load.clients // 2, f"{len(cut)} calls ended without a word")
     report.must(not any(codes), f"gateways ended with {codes}")
     return report
