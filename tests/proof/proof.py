@@ -170,6 +170,12 @@ def failpoints_of(binary):
     return [] if done.stdout.startswith("semel ") else done.stdout.split()
 
 
+def is_loaded(program):
+    """Whether the process has the library that its environment names, if it names one."""
+    library = program.environment.get("LD_PRELOAD", "")
+    return library in pathlib.Path(f"/proc/{program.process.pid}/maps").read_text(encoding="utf-8", errors="replace")
+
+
 def until(deadline, pause=0.05):
     """Turns of a loop until the deadline (of time.monotonic)."""
     while time.monotonic() < deadline:
