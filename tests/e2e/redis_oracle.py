@@ -223,7 +223,8 @@ def lose(options):
             server.start()
             lost = before - acknowledged(server)
             least = lost - 2 * refused  # a claim and an end
-            payers.pay(lambda: wire.eventually(lambda: noticed_by(nodes) >= noticed_before + least, NOTICED_WITHIN_S, 0.2))
+            payers.pay(lambda: time.sleep(1.5))  # over every connection
+            wire.eventually(lambda: noticed_by(nodes) >= noticed_before + least, NOTICED_WITHIN_S, 0.2)
             noticed = noticed_by(nodes)
             found.append((least, lost, noticed - noticed_before))
             noticed_before = noticed

@@ -101,7 +101,7 @@ class Records(Folder):
         before = time.monotonic()
         load = self.load(gone.address)
         load.start()
-        time.sleep(0.1)
+        self.assertTrue(wire.eventually(load.known, 30))
         load.stop()
         after = time.monotonic()
         records = self.journal.records()

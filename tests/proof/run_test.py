@@ -156,6 +156,12 @@ class Run(unittest.TestCase):
         caught = {bug.fault for bug in plants.load([])}
         self.assertEqual(set(self.run_module.load_faults()) - caught, set())
 
+    def test_each_planted_bug_fits_the_code(self):
+        """The text that it replaces is there, once."""
+        tools = plants.mutation()
+        for bug in plants.load([]):
+            tools.Bug(bug.path)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -10,10 +10,13 @@ FAULTS = ("F27",)
 QUICK = {"restarts": 12}
 RELEASE = {"restarts": 50, "episodes": 5}
 
+DELAYS_MS = (0, 0, 0, 0, 5, 400)  # whoever leaves has somebody to wait for
+
 
 def run(context, restarts):
     codes = []
-    with context.postgres() as server, context.oracle(high=True, nodes=2, store=server.url) as stage:
+    with context.postgres() as server, context.oracle(high=True, nodes=2, store=server.url,
+                                                            delays_ms=DELAYS_MS) as stage:
         stage.start()
         for number in range(restarts):
             context.say(f"restart {number + 1} of {restarts}")
