@@ -56,8 +56,7 @@ std::string digest_of(std::string_view bytes) {
   return core::to_hex(core::sha256(bytes));
 }
 
-Book::Book(const std::string& path)
-    : file_(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, readable)) {  // NOLINT(*-vararg)
+Book::Book(const std::string& path) : file_(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, readable)) {
   core::check(file_ >= 0, "the book can be opened");
 }
 

@@ -16,7 +16,6 @@
 #include <fmt/format.h>
 
 #include "core/ascii.h"
-#include "core/check.h"
 #include "load/book.h"
 #include "load/line.h"
 

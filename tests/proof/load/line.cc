@@ -18,6 +18,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "core/ascii.h"
@@ -144,7 +145,7 @@ Got<void> Line::send(std::string_view bytes) {
 
 // At the end of the stream: cut, unless nothing has come since the last message.
 Got<void> Line::more() {
-  std::array<char, read_bytes> bytes;  // NOLINT(cppcoreguidelines-pro-type-member-init): recv fills it
+  std::array<char, read_bytes> bytes;  // recv fills it
   const ssize_t got = ::recv(socket_, bytes.data(), bytes.size(), 0);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::unexpected(silent);
   if (got <= 0) return std::unexpected(cut);

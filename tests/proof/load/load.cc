@@ -2,13 +2,13 @@
 //
 // Does what it is told, a line of standard input at a time, and answers each with "done": start, pause SECONDS, go,
 // stop, settle SECONDS HOST:PORT, operations FILE. It ends with its input. Every call is in BOOK when an answer comes.
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <ostream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/check.h"
@@ -76,7 +76,7 @@ int main(int count, char** words) {
   for (std::string line; std::getline(std::cin, line);) {
     obey(crowd, line);
     book.flush();
-    std::cout << "done" << std::endl;
+    std::cout << "done\n" << std::flush;
   }
   return 0;
 }
