@@ -7,7 +7,6 @@
 #include <mutex>
 #include <random>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -128,6 +127,7 @@ void Crowd::settle(const Endpoint& at, double seconds) {
     }
   };
   std::vector<std::jthread> threads;
+  threads.reserve(settlers);
   for (std::size_t number = 0; number < settlers; ++number) threads.emplace_back(run_one);
 }
 

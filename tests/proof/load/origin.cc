@@ -20,6 +20,7 @@
 #include <utility>
 
 #include <arpa/inet.h>
+#include <asm-generic/socket.h>
 #include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
