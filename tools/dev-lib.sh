@@ -150,7 +150,7 @@ run_proof() {
     build dev
     tests/recipes/run "$@"
   else
-    build dev --target semel_cli fault_driver fault_hammer wall_clock power_cut tamper
+    build dev --target semel_cli fault_driver fault_hammer wall_clock power_cut tamper proof_load proof_origin
     tests/proof/run "$@"
   fi
 }

@@ -113,6 +113,11 @@ class Dashboard(harness.Case):
     def test_the_night_on_postgresql(self):
         self.night("postgres", self.start(store=self.postgres))
 
+    def test_an_early_typist(self):
+        """What is typed before a page has settled stays, and so does the focus."""
+        self.start()
+        self.tell("early")
+
     def test_the_service_is_asked(self):
         semel = self.start(CONFIG.replace(ROUTE, ROUTE + 'probe = "/v1/payments?key={key}"\n'))
         document = desk.ByApi(self, semel).good("GET", "/v1/openapi.json")

@@ -116,6 +116,29 @@ const stories = {
     await desk.accessible("the audit log");
   },
 
+  // Somebody types as soon as there is a form, before the page has settled: not a letter is lost, and the focus stays.
+  async early(desk, { url, token }) {
+    await desk.signIn(url, token);
+    await desk.see("Robin");
+    const left = await desk.page.evaluate(
+      () =>
+        new Promise((done) => {
+          const watch = new MutationObserver(() => {
+            const input = document.querySelector("#find-text");
+            if (!input) return;
+            watch.disconnect();
+            input.focus();
+            input.value = "order-9";
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+            setTimeout(() => done([document.querySelector("#find-text").value, document.activeElement.id]), 1000);
+          });
+          watch.observe(document.body, { childList: true, subtree: true });
+          location.hash = "#/keys";
+        }),
+    );
+    assert.deepEqual(left, ["order-9", "find-text"]);
+  },
+
   // The first page of a gateway that has something to do.
   async first(desk, { url, token, least }) {
     await desk.signIn(url, token);

@@ -50,7 +50,7 @@ class Oracle(oracle.Oracle):
             self.nodes.append(Worker(options.app, self.semel.api, self.origin.address, LEASE_MS, folder=home))
         self.addresses = [node.address for node in self.nodes]
         self.load = oracle.Load(self.addresses, self.journal, options.seed, options.clients, routes=ROUTES)
-        self.clients = options.clients + oracle.SETTLERS
+        self.clients = options.clients + callers.SETTLERS
         self.pulse = oracle.Pulse(folder / "pulse")
         self.faults = []
         self.last_fault = None

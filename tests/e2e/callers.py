@@ -10,6 +10,7 @@ import origin
 import wire
 
 STORED = ("Content-Type", "Location", "X-Nonce", "Idempotency-Expires")
+SETTLERS = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Operation:
 
 
 class Journal:
-    """A line per finished call, in the order of their ends. Times are of one monotonic clock."""
+    """A line per finished call. Times are of one monotonic clock. Other programs may write to the same file."""
 
     def __init__(self, path):
         self.path = path
@@ -44,7 +45,8 @@ class Journal:
         os.write(self.file, json.dumps(record).encode() + b"\n")
 
     def records(self):
-        return origin.read_records(self.path)
+        """In the order of their ends."""
+        return sorted(origin.read_records(self.path), key=lambda record: record["ended"])
 
 
 def heard(reply):
@@ -107,3 +109,25 @@ def call_until_terminal(caller, operation, seconds, extra=()):
         if is_terminal(record) or time.monotonic() > deadline:
             return record
         time.sleep(0.05)
+
+
+def settle(address, journal, operations, seconds, clients=SETTLERS):
+    """Calls every operation until it is terminal, or time is up."""
+    waiting = list(operations)
+    lock = threading.Lock()
+
+    def run():
+        caller = Caller(address, journal)
+        while True:
+            with lock:
+                if not waiting:
+                    break
+                operation = waiting.pop()
+            call_until_terminal(caller, operation, seconds)
+        caller.hang_up()
+
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

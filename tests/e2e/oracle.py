@@ -15,6 +15,7 @@ import argparse
 import collections
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 import random
@@ -29,6 +30,7 @@ import gateway
 import harness
 import origin
 import programs
+import quick_load
 
 LEASE_SECONDS = checker.LEASE_SECONDS
 PULSE_S = 0.05
@@ -65,7 +67,6 @@ on_unknown = "probe"
 probe = "/outcome?scope={header:Authorization}&key={key}"
 """
 
-SETTLERS = 8
 USUAL_ROUTES = ("hold", "wait")
 ALL_ROUTES = ("hold", "wait", "retry", "probe")
 USUAL_DELAYS_MS = (0, 0, 0, 5, 20, 60)
@@ -76,6 +77,7 @@ class Load:
 
     def __init__(self, addresses, journal, seed, clients, delays_ms=USUAL_DELAYS_MS, routes=USUAL_ROUTES):
         self.journal = journal
+        self.clients = clients
         self.routes = routes
         self.delays_ms = delays_ms
         self.lock = threading.Lock()
@@ -105,6 +107,18 @@ class Load:
         time.sleep(seconds)
 
     def go_on(self):
+        self.going.set()
+
+    def settle(self, address, seconds):
+        callers.settle(address, self.journal, self.operations, seconds)
+
+    def known(self):
+        """Every operation that was asked for."""
+        return self.operations
+
+    def abandon(self):
+        """Without waiting for what is under way."""
+        self.stopped.set()
         self.going.set()
 
     def pick(self, chance):
@@ -141,28 +155,6 @@ class Load:
             if record["kind"] == "lost" or record.get("problem") == "store-unavailable":
                 time.sleep(0.02)
         caller.hang_up()
-
-
-def settle(address, journal, operations, seconds, clients=SETTLERS):
-    """Calls every operation until it is terminal, or time is up."""
-    waiting = list(operations)
-    lock = threading.Lock()
-
-    def run():
-        caller = callers.Caller(address, journal)
-        while True:
-            with lock:
-                if not waiting:
-                    break
-                operation = waiting.pop()
-            callers.call_until_terminal(caller, operation, seconds)
-        caller.hang_up()
-
-    threads = [threading.Thread(target=run, daemon=True) for _ in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 class Pulse:
@@ -224,13 +216,14 @@ class Verdict:
 
 class Oracle:
     def __init__(self, binary, folder, seed, clients=8, nodes=1, store=None, config=CONFIG, delays_ms=USUAL_DELAYS_MS,
-                 host=programs.HOST, origin_host=programs.HOST, routes=USUAL_ROUTES, **values):
-        """`store` is the address of a store that the nodes share; without it each has an embedded one of its own. `values` are
-        further names in the configuration."""
+                 host=programs.HOST, origin_host=programs.HOST, routes=USUAL_ROUTES, quick=None, **values):
+        """`store` is the address of a store that the nodes share; without it each has an embedded one of its own. `quick` is
+        the folder of programs that are the load and the origin (quick_load.py). `values` are further names in the
+        configuration."""
         folder = pathlib.Path(folder)
         port = programs.free_port()
         self.journal = callers.Journal(folder / "calls.jsonl")
-        self.origin = origin.Origin(port, folder / "origin.jsonl", origin_host)
+        self.origin = origin.Origin(port, folder / "origin.jsonl", origin_host, quick and quick / quick_load.ORIGIN)
         self.nodes = []
         for number in range(nodes):
             home = folder / f"node{number + 1}"
@@ -238,8 +231,9 @@ class Oracle:
             self.nodes.append(gateway.Gateway(binary, config, folder=home, host=host, upstream=f"{origin_host}:{port}",
                                               store=store, **values))
         self.addresses = [node.address for node in self.nodes]
-        self.load = Load(self.addresses, self.journal, seed, clients, delays_ms, routes)
-        self.clients = clients + SETTLERS
+        load = functools.partial(quick_load.QuickLoad, quick) if quick and clients else Load
+        self.load = load(self.addresses, self.journal, seed, clients, delays_ms, routes)
+        self.clients = clients + callers.SETTLERS
         self.pulse = Pulse(folder / "pulse")
         self.faults = []
         self.last_fault = None
@@ -273,7 +267,7 @@ class Oracle:
             self.last_fault = time.monotonic()
         self.load.stop()
         for address in self.addresses:
-            settle(address, self.journal, self.load.operations, SETTLED_WITHIN + 10)
+            self.load.settle(address, SETTLED_WITHIN + 10)
 
     def end(self):
         """The nodes end in good order, and the books are compared."""
@@ -288,7 +282,7 @@ class Oracle:
         return self
 
     def __exit__(self, *_):
-        self.load.stopped.set()
+        self.load.abandon()
         self.pulse.stop()
         for node in self.nodes:
             node.close()

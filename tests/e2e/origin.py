@@ -75,12 +75,13 @@ def pause(head):
 class Origin(programs.Answering):
     """The origin as a process of its own, started."""
 
-    def __init__(self, port, log, host=programs.HOST):
+    def __init__(self, port, log, host=programs.HOST, program=None):
+        """`program` does the same in a hurry (tests/proof/load/origin.cc)."""
         self.log = programs.path(log)
         folder = self.log.parent / "origin"
         folder.mkdir()
-        super().__init__((host, port), sys.executable, "-B", __file__, "--host", host, "--port", port, "--log", self.log,
-                         folder=folder)
+        command = [sys.executable, "-B", __file__, "--host", host, "--port", port, "--log", self.log]
+        super().__init__((host, port), *([program, host, port, self.log] if program else command), folder=folder)
         self.start()
 
     def records(self):

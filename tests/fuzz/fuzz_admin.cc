@@ -23,11 +23,14 @@
 #include "gateway/services.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
+#include "http/inherited.h"
 #include "http/listener.h"
 #include "reading/resolver.h"
 #include "support/virtual_clock.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
+#include <semel/async.h>
+#include <semel/key.h>
 #include <semel/once.h>
 #include <semel/reopening.h>
 #include <semel/result.h>
@@ -66,6 +69,10 @@ std::shared_ptr<const semel::config::Config> config() {
   return std::make_shared<const semel::config::Config>(std::move(loaded->config));
 }
 
+semel::Task<void> nothing(const semel::Key& /*key*/) {
+  co_return;
+}
+
 // Everything that the listener stands on, made once: no request may leave a trace that the next one sees.
 struct House {
   semel::test::VirtualClock clock;
@@ -78,6 +85,8 @@ struct House {
   http::Gate gate;
   semel::gateway::Quotas quotas;
   semel::gateway::RateLimiters limiters;
+  semel::gateway::Companies companies{1};
+  http::Inherited inherited;
   semel::gateway::Worker worker{semel::gateway::Shared{.clock = clock,
                                                        .once = once,
                                                        .metrics = metrics,
@@ -87,14 +96,18 @@ struct House {
                                                        .gate = gate,
                                                        .quotas = quotas,
                                                        .limiters = limiters,
-                                                       .glance = nullptr},
-                                config(), semel::gateway::TlsSet{.server = nullptr, .upstreams = {nullptr}}};
+                                                       .companies = companies,
+                                                       .glance = nullptr,
+                                                       .inherited = inherited},
+                                config(),
+                                semel::gateway::TlsSet{.server = nullptr, .api = nullptr, .upstreams = {nullptr}}};
   semel::admin::Admin admin{{.store = *opened.store,
                              .reopening = opened.reopening,
                              .config = [this] { return worker.plan()->config; },
                              .metrics = [this] { return metrics.render(); },
                              .upstreams = [this] { return semel::gateway::upstream_states(worker.plan()); },
-                             .draining = [] { return false; }},
+                             .draining = [] { return false; },
+                             .forget = nothing},
                             semel::admin::Exposure::network};
 
   std::string answers_to(std::string_view input, std::size_t step) {

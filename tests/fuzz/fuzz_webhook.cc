@@ -18,6 +18,7 @@
 #include "policy/json_items.h"
 #include "webhook/authenticate.h"
 #include "webhook/event.h"
+#include "webhook/event_batch.h"
 #include "webhook/fetched_keys.h"
 #include "webhook/handshake.h"
 #include "webhook/provider.h"
@@ -62,7 +63,7 @@ void use(const semel::webhook::Provider& provider, const semel::policy::RequestV
     }
   }
   if (provider.event.items) {
-    const auto items = semel::policy::json_items(request.body, *provider.event.items);
+    const auto items = semel::policy::json_items(request.body, *provider.event.items, semel::webhook::batch_items_max);
     std::size_t bytes = 0;
     for (const std::string_view item : items.value_or(std::vector<std::string_view>{})) bytes += item.size();
     semel::core::check(bytes <= request.body.size(), "elements do not overlap");

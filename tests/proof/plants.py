@@ -32,9 +32,9 @@ class Bug:
 
 
 def load(names):
-    """All of them, or those whose name contains one of the words."""
+    """All of them, or those whose name contains one of the words; =NAME is one by its whole name."""
     bugs = [Bug(path) for path in sorted((proof.HERE / "bugs").glob("*.txt"))]
-    return [bug for bug in bugs if not names or any(name in bug.name for name in names)]
+    return [bug for bug in bugs if not names or any(name in bug.name or name == f"={bug.name}" for name in names)]
 
 
 def build(bug, build_folder, folder):

@@ -24,6 +24,7 @@ sys.path.insert(0, str(E2E))
 import checker  # noqa: E402  (found by the line above)
 import oracle  # noqa: E402
 import postgres_server  # noqa: E402
+import quick_load  # noqa: E402
 
 HIGH_CLIENTS = 24
 NO_DELAYS_MS = (0, 0, 0, 0, 0, 0, 0, 5)
@@ -83,7 +84,8 @@ class Context:
 
     def oracle(self, high=False, **options):
         """An oracle of its own folder, with all kinds of routes. `high`: as many requests as this machine makes."""
-        options = {"routes": oracle.ALL_ROUTES, **options}
+        programs = self.build / "tests" / "proof"
+        options = {"routes": oracle.ALL_ROUTES, "quick": programs if (programs / quick_load.PROGRAM).exists() else None, **options}
         if high:
             options = {"clients": HIGH_CLIENTS, "delays_ms": NO_DELAYS_MS, **options}
         return oracle.Oracle(self.binary, self.room(), f"{self.name}-{self.seed}", **options)
@@ -166,6 +168,12 @@ def failpoints_of(binary):
     done = subprocess.run([str(binary), "version"], capture_output=True, text=True, check=False,
                           env={**os.environ, "SEMEL_FAILPOINT": "list"})
     return [] if done.stdout.startswith("semel ") else done.stdout.split()
+
+
+def is_loaded(program):
+    """Whether the process has the library that its environment names, if it names one."""
+    library = program.environment.get("LD_PRELOAD", "")
+    return library in pathlib.Path(f"/proc/{program.process.pid}/maps").read_text(encoding="utf-8", errors="replace")
 
 
 def until(deadline, pause=0.05):

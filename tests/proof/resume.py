@@ -1,10 +1,12 @@
-"""What a run has come to so far, written down after each episode, so that a --release run can be interrupted and gone on with.
+"""What a --release run has come to so far, written down after each episode, so that it can be interrupted and gone on with.
 
-The notes are build/proof/release.json. They are about one binary: with another one a run begins anew, and so does the run after
-one that came to its end. A run in which a promise was broken has come to its end for that fault. Other runs leave no notes.
+The notes are docs/proof/release.json, in the tree: a run of hours goes on in another session, on another day and machine. A
+row is a fault; its pieces say on which commit, with which binary and on which machine so many of its episodes ran. What broke a
+promise stays in the notes until the fault is run again, and that begins anew. Other runs leave no notes.
 """
 import hashlib
 import json
+import subprocess
 import time
 
 import proof
@@ -15,38 +17,52 @@ def digest_of(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def commit():
+    """Of the tree; with a plus if what is built from has been changed since."""
+    def git(*words):
+        done = subprocess.run(["git", *words], cwd=proof.ROOT, capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    changed = git("status", "--porcelain", "--", "src", "include", "providers", "tests/proof", "tests/e2e")
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if changed else "")
+
+
+def episodes_of(module):
+    return module.RELEASE.get("episodes", 1)
+
+
 class Notes:
     def __init__(self, form, options):
-        kept = form == "release" and not options.only
-        self._path = options.results / f"{form}.json" if kept else None
+        self._path = options.notes if form == "release" else None
         self._until = time.monotonic() + options.seconds if options.seconds else None
-        self.seed, self._rows = options.seed, {}
-        if not kept:
+        self.seed, self.rows = options.seed, {}
+        if self._path is None:
+            self._where = {}
             return
-        self._binary = digest_of(options.binary)
-        if self._path.exists() and not options.anew:
-            self._load(json.loads(self._path.read_text(encoding="utf-8")))
+        self._where = {"commit": commit(), "binary": digest_of(options.binary), "machine": table.machine()}
+        if self._path.exists():
+            self._load(json.loads(self._path.read_text(encoding="utf-8")), options)
 
-    def _load(self, notes):
-        if notes["binary"] != self._binary:
-            print("the notes of the last run are about another binary: beginning anew")
-            return
+    def _load(self, notes, options):
         self.seed = notes["seed"]
-        self._rows = {name: row for name, row in notes["rows"].items() if not row["violations"]}
-        print(f"going on with a run of which {sum(row['episodes'] for row in self._rows.values())} episodes are done")
+        for noted in notes["rows"]:
+            again = options.anew and (not options.only or noted["name"] in options.only)
+            if not again:
+                self.rows[noted["name"]] = table.Row.of_notes(noted)
+        print(f"going on with a run of which {sum(row.episodes for row in self.rows.values())} episodes are done")
+
+    def know(self, name, module):
+        """A fault that is to be run, now or another day."""
+        if name not in self.rows:
+            self.rows[name] = table.Row(name, module.FAULTS, module.__doc__.splitlines()[0], wanted=episodes_of(module))
 
     def row(self, name, module):
-        """The row of a fault, with what is known of it."""
-        row = table.Row(name, module.FAULTS, module.__doc__.splitlines()[0])
-        known = self._rows.get(name)
-        if known is not None:
-            row.report = proof.Report() if known["counts"] is not None else None
-            if row.report is not None:
-                row.report.counts.update(known["counts"])
-            row.why, row.seconds, row.episodes, row.repeated = (known[field] for field in
-                                                                ("why", "seconds", "episodes", "repeated"))
-        self._rows[name] = row
-        return row
+        """The row of a fault that is run now, with what is known of it."""
+        if name in self.rows and self.rows[name].report is not None and self.rows[name].report.violations:
+            del self.rows[name]
+        self.know(name, module)
+        self.rows[name].where = self._where
+        return self.rows[name]
 
     def time_is_up(self):
         return self._until is not None and time.monotonic() > self._until
@@ -54,13 +70,8 @@ class Notes:
     def save(self):
         if self._path is None:
             return
-        rows = {name: row.noted() if isinstance(row, table.Row) else row for name, row in self._rows.items()}
+        notes = {"form": "release", "seed": self.seed, "rows": [row.noted() for row in self.rows.values()]}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         new = self._path.with_suffix(".new")
-        new.write_text(json.dumps({"binary": self._binary, "seed": self.seed, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        new.write_text(json.dumps(notes, indent=1) + "\n", encoding="utf-8")
         new.rename(self._path)
-
-    def close(self):
-        """The run has come to its end."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import io
+import json
 import pathlib
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import unittest
 
 import plants
 import proof
+import resume
 import table
 
 sys.dont_write_bytecode = True
@@ -50,11 +52,13 @@ class Run(unittest.TestCase):
         self.results = pathlib.Path(folder.name)
         self.binary = self.results / "semel"
         self.binary.write_bytes(b"a binary")
+        self.notes = self.results / "proof" / "release.json"
         self.run_module = load_run()
         self.run_module.ENOUGH = {"release": {"kills": 50}, "quick": {}}
 
     def options(self, **more):
         given = {"only": [], "binary": self.binary, "build": self.results, "results": self.results, "seed": 5, "keep": False,
+                 "notes": self.notes,
                  "failures": self.results / "failures", "planted": {}, "trace": False, "record": False, "seconds": None,
                  "anew": False}
         return argparse.Namespace(**{**given, **more})
@@ -79,20 +83,49 @@ class Run(unittest.TestCase):
         self.assertEqual((faults["first"].seeds, faults["second"].seeds), ([5, 6], [5, 6, 7]))
         self.assertIn("50 kills", said)
         self.assertIn("going on with a run of which 3 episodes are done", said)
-        faults = {"first": self.fault(5)}
-        self.assertEqual(self.go(faults=faults)[0], 0)  # the last one had come to its end
-        self.assertEqual(len(faults["first"].seeds), 5)
+        code, said = self.go(faults=faults)  # it had come to its end, and is told again
+        self.assertEqual((code, faults["first"].seeds), (0, [5, 6]), said)
 
-    def test_another_binary_begins_anew(self):
-        """What another binary came to says nothing about this one; --anew says so of the same."""
-        for change in (lambda: self.binary.write_bytes(b"another"), lambda: {"anew": True}):
-            faults = {"first": self.fault(5, interrupted_at=4)}
-            with self.assertRaises(Interrupted):
-                self.go(faults=faults)
-            faults = {"first": self.fault(5)}
-            more = change()
-            self.assertEqual(self.go(faults=faults, **(more if isinstance(more, dict) else {}))[0], 0)
-            self.assertEqual(len(faults["first"].seeds), 5)
+    def test_what_ran_says_where(self):
+        """Another binary goes on with the run, and the notes tell which episodes are whose."""
+        faults = {"first": self.fault(5, interrupted_at=4)}
+        with self.assertRaises(Interrupted):
+            self.go(faults=faults)
+        before = resume.digest_of(self.binary)
+        self.binary.write_bytes(b"another")
+        self.assertEqual(self.go(faults=faults)[0], 0)
+        row, = json.loads(self.notes.read_text(encoding="utf-8"))["rows"]
+        self.assertEqual([(piece["binary"], piece["episodes"]) for piece in row["pieces"]],
+                         [(before, 4), (resume.digest_of(self.binary), 1)])
+        self.assertEqual(row["pieces"][0]["counts"]["kills"], 40)
+
+    def test_anew_forgets(self):
+        """All that was done, or the faults that are named."""
+        faults = {"first": self.fault(3), "second": self.fault(2)}
+        for more, seeds in (({}, (3, 2)), ({"anew": True, "only": ["second"]}, (3, 4)), ({"anew": True}, (6, 6))):
+            for fault in faults.values():
+                fault.violations = [[], [], []]
+            self.go(faults=faults, **more)
+            self.assertEqual(tuple(len(fault.seeds) for fault in faults.values()), seeds)
+
+    def test_the_page_says_what_the_files_say(self):
+        """docs/reliability.md is written from docs/proof by `tests/proof/run --page`."""
+        page = proof.ROOT / "docs" / "reliability.md"
+        text = page.read_text(encoding="utf-8")
+        run = load_run()
+        self.assertEqual(text, table.page_of(text, proof.ROOT / "docs" / "proof", run.ENOUGH["release"], run.RETRIES_SHARE))
+
+    def test_the_page_of_a_run_in_pieces(self):
+        """What is not done yet is on the page, and what broke a promise."""
+        faults = {"first": self.fault(3, violations=[[], ["I1: broken"], []]), "second": self.fault(4)}
+        self.go(faults=faults, only=["first"])
+        page = table.put("<!-- begin: the last release run -->\n<!-- end: the last release run -->\n", "release", "old")
+        said = table.page_of(page, self.notes.parent, {"kills": 50}, 0.3)
+        self.assertIn("2 of 7 episodes", said)
+        self.assertIn("| `second` | 0 of 4 |", said)
+        self.assertIn("Not finished: 20 kills, 50 are wanted.", said)
+        self.assertIn("**1 violations**", said)
+        self.assertNotIn("old", said)
 
     def test_a_release_in_pieces(self):
         """The exit code says that there is more to do, and the next run does it."""
@@ -104,10 +137,12 @@ class Run(unittest.TestCase):
     def test_too_little_and_violations_are_failures(self):
         """Also where the promise was broken in an episode that is not the last; the fault is then tried again by the next run."""
         self.assertEqual(self.go(faults={"first": self.fault(4)})[0], 1)
-        faults = {"first": self.fault(6, violations=[[], ["I1: broken"], [], [], [], []])}
-        code, said = self.go(faults=faults)
+        faults = {"first": self.fault(6, violations=[[], ["I1: broken"], [], [], [], [], [], []])}
+        code, said = self.go(faults=faults, anew=True)
         self.assertEqual((code, len(faults["first"].seeds)), (1, 2))
         self.assertIn("I1: broken", said)
+        self.assertEqual(self.go(faults=faults)[0], 0)
+        self.assertEqual(faults["first"].seeds, [5, 6, 5, 6, 7, 8, 9, 10])
 
     def test_the_table_is_honest(self):
         """An expiry is no fault, and what was repeated says so."""
@@ -120,6 +155,12 @@ class Run(unittest.TestCase):
         """A fault that finds none proves nothing."""
         caught = {bug.fault for bug in plants.load([])}
         self.assertEqual(set(self.run_module.load_faults()) - caught, set())
+
+    def test_each_planted_bug_fits_the_code(self):
+        """The text that it replaces is there, once."""
+        tools = plants.mutation()
+        for bug in plants.load([]):
+            tools.Bug(bug.path)
 
 
 if __name__ == "__main__":

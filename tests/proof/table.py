@@ -2,6 +2,7 @@
 import collections
 import dataclasses
 import datetime
+import json
 import os
 import pathlib
 import platform
@@ -24,21 +25,49 @@ class Row:
     seconds: float = 0.0
     episodes: int = 0
     repeated: int = 0  # because the run itself was stopped meanwhile
+    wanted: int = 1  # episodes
+    where: dict = dataclasses.field(default_factory=dict)  # what the next episode runs on
+    pieces: list = dataclasses.field(default_factory=list)  # what ran where
 
     def add(self, report, why, seconds, repeated):
         """An episode more."""
-        self.why, self.seconds = why, self.seconds + seconds
-        self.episodes, self.repeated = self.episodes + 1, self.repeated + repeated
-        if report is None:
+        piece = {**self.where, "date": today(), "episodes": 1, "seconds": round(seconds, 1), "repeated": repeated, "why": why,
+                 "counts": None if report is None else dict(report.counts), "violations": report.violations if report else []}
+        self._sum(piece)
+        last = self.pieces[-1] if self.pieces else None
+        same = ("commit", "binary", "machine", "why")
+        if last is not None and None not in (last["counts"], piece["counts"]) and all(last.get(n) == piece.get(n) for n in same):
+            for name in ("episodes", "seconds", "repeated", "violations"):
+                last[name] += piece[name]
+            last["seconds"], last["date"] = round(last["seconds"], 1), piece["date"]
+            last["counts"] = dict(collections.Counter(last["counts"]) + collections.Counter(piece["counts"]))
+        else:
+            self.pieces.append(piece)
+
+    def _sum(self, piece):
+        self.why, self.seconds = piece["why"], self.seconds + piece["seconds"]
+        self.episodes, self.repeated = self.episodes + piece["episodes"], self.repeated + piece["repeated"]
+        if piece["counts"] is None:
             self.report = None
         elif self.report is not None:
-            self.report.add(report)
+            self.report.add(proof.Report(collections.Counter(piece["counts"]), list(piece["violations"])))
 
     def noted(self):
-        """All that another run has to know to go on."""
-        counts = None if self.report is None else dict(self.report.counts)
-        return {"counts": counts, "violations": self.report.violations if self.report else [], "why": self.why,
-                "seconds": self.seconds, "episodes": self.episodes, "repeated": self.repeated}
+        """All that another run has to know to go on, and the page to be written."""
+        return {"name": self.name, "programme": list(self.faults), "what": self.title, "episodes": self.episodes,
+                "wanted": self.wanted, "pieces": self.pieces}
+
+    @classmethod
+    def of_notes(cls, noted):
+        row = cls(noted["name"], tuple(noted["programme"]), noted["what"], wanted=noted["wanted"], pieces=noted["pieces"])
+        for piece in row.pieces:
+            row._sum(piece)
+        return row
+
+    @property
+    def commits(self):
+        """On which it ran, in their order."""
+        return list(dict.fromkeys(piece["commit"] for piece in self.pieces if "commit" in piece))
 
     @property
     def broken(self):
@@ -106,18 +135,31 @@ def machine():
     return f"{os.cpu_count()} × {model}, {memory:.0f} GiB, Linux {platform.release().split('-')[0]}"
 
 
+def today():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
 def as_json(form, rows, counts, seconds, seed, short):
-    return {"form": form, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-            "machine": machine(), "seed": seed, "seconds": round(seconds), "total": dict(counts), "too_little": short,
+    return {"form": form, "date": today(), "machine": machine(), "seed": seed, "seconds": round(seconds), "total": dict(counts),
+            "too_little": short,
             "faults": [{"name": row.name, "programme": list(row.faults), "what": row.title, "broken": row.broken,
                         "skipped": row.why, "seconds": round(row.seconds, 1), "repeated": row.repeated,
                         "counts": dict(row.report.counts) if row.report else {},
                         "violations": row.report.violations if row.report else []} for row in rows]}
 
 
-def as_markdown(record):
-    counts = record["total"]
-    share = counts.get("retries", 0) / max(1, counts.get("requests", 0))
+def sentence(counts):
+    """What happened in all."""
+    counts = collections.Counter(counts)
+    share = counts["retries"] / max(1, counts["requests"])
+    return (f"In all: {counts['kills']:,} kills, {counts['stops']:,} stops, {counts['sync errors']:,} sync errors, "
+            f"{counts['full disks']:,} full disks, {counts['database restarts']:,} database restarts, "
+            f"{counts['failovers']:,} failovers, {counts['faults']:,} other faults; {counts['expiries']:,} expiries, "
+            f"{counts['requests']:,} keyed requests, {share:.0%} of them retries, {counts['effects']:,} effects, "
+            f"**{counts['violations']} violations**.")
+
+
+def quick_page(record):
     lines = [f"`./dev proof --{record['form']}`, {record['date']}, {record['machine']}, {record['seconds']} s, "
              f"seed {record['seed']}.", "",
              "| fault | programme | broken | requests | checks | violations |", "|---|---|---|---:|---:|---:|"]
@@ -125,18 +167,41 @@ def as_markdown(record):
         of = collections.Counter(fault["counts"])
         lines.append(f"| `{fault['name']}`: {fault['what']} | {', '.join(fault['programme'])} | {fault['broken']} | "
                      f"{of['requests']:,} | {of['checks']:,} | {len(fault['violations'])} |")
-    lines += ["", f"In all: {counts.get('kills', 0):,} kills, {counts.get('stops', 0):,} stops, "
-              f"{counts.get('sync errors', 0):,} sync errors, {counts.get('full disks', 0):,} full disks, "
-              f"{counts.get('database restarts', 0):,} database restarts, {counts.get('failovers', 0):,} failovers, "
-              f"{counts.get('faults', 0):,} other faults; {counts.get('expiries', 0):,} expiries, "
-              f"{counts.get('requests', 0):,} keyed requests, {share:.0%} of them retries, "
-              f"{counts.get('effects', 0):,} effects, **{counts.get('violations', 0)} violations**."]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", sentence(record["total"])])
 
 
-def write_page(path, record):
-    text = path.read_text(encoding="utf-8")
-    begin, end = (f"<!-- {word}: {PLACES[record['form']]} -->" for word in ("begin", "end"))
-    before, rest = text.split(begin)
-    after = rest.split(end)[1]
-    path.write_text(f"{before}{begin}\n{as_markdown(record)}\n{end}{after}", encoding="utf-8")
+def release_page(notes, enough, retries_share):
+    """Of a run in pieces, whether it has come to its end or not."""
+    rows = [Row.of_notes(noted) for noted in notes["rows"]]
+    done, wanted = sum(row.episodes for row in rows), sum(row.wanted for row in rows)
+    machines = list(dict.fromkeys(piece["machine"] for row in rows for piece in row.pieces))
+    dates = [piece["date"] for row in rows for piece in row.pieces]
+    lines = [f"`./dev proof --release`, {done:,} of {wanted:,} episodes, until {max(dates, default='never')}, "
+             f"{'; '.join(machines)}, {sum(row.seconds for row in rows) / 3600:.1f} h, seed {notes['seed']}.", "",
+             "| fault | episodes | commit | broken | requests | checks | violations |", "|---|---|---|---|---:|---:|---:|"]
+    for row in rows:
+        of = row.report.counts if row.report else collections.Counter()
+        lines.append(f"| `{row.name}` | {row.episodes} of {row.wanted} | {', '.join(row.commits)} | {row.broken} | "
+                     f"{of['requests']:,} | {of['checks']:,} | {len(row.report.violations) if row.report else 0} |")
+    counts = total(rows)
+    short = missing(counts, enough, retries_share)
+    if short:
+        lines += ["", "Not finished: " + "; ".join(short) + "."]
+    return "\n".join([*lines, "", sentence(counts)])
+
+
+def put(page, form, text):
+    """The page with this text between the comments of the form."""
+    begin, end = (f"<!-- {word}: {PLACES[form]} -->" for word in ("begin", "end"))
+    before, rest = page.split(begin)
+    return f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}"
+
+
+def page_of(page, folder, enough, retries_share):
+    """The page as the files of docs/proof say it."""
+    quick, release = folder / "quick.json", folder / "release.json"
+    if quick.exists():
+        page = put(page, "quick", quick_page(json.loads(quick.read_text(encoding="utf-8"))))
+    if release.exists():
+        page = put(page, "release", release_page(json.loads(release.read_text(encoding="utf-8")), enough, retries_share))
+    return page

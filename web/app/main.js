@@ -64,6 +64,7 @@ function SignedIn({ session, onOut }) {
   );
   const place = route.path.join("/");
   useEffect(() => {
+    if (document.activeElement?.closest("main form")) return; // somebody was quick, and types already
     document.getElementById("title")?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [place]);

@@ -44,6 +44,7 @@ def jump(context, stage, jumps, restarted_at):
     counts = {"faults": 0, "kills": 0}
     give_clocks(context, stage, *(0 for _ in stage.nodes))
     stage.start()
+    loaded = all(proof.is_loaded(node) for node in stage.nodes)
     for number in range(jumps):
         for at, node in enumerate(stage.nodes):
             time.sleep(context.chance.uniform(0.5, 1.5) / len(stage.nodes))
@@ -58,7 +59,9 @@ def jump(context, stage, jumps, restarted_at):
     for node in stage.nodes:
         oracle.kill_and_restart(node)
     stage.settle()
-    return context.judged(stage.end(), counts)
+    report = context.judged(stage.end(), counts)
+    report.must(loaded, "the library that turns the clock was not loaded")
+    return report
 
 
 def expire_while_it_jumps(context, seconds):

@@ -130,7 +130,7 @@ def run(context, rounds):
             stage.nodes[0].kill()
             stage.load.stop()
             by_key = {(call["scope"], call["key"]): call for call in stage.journal.records() if call["kind"] == "ok"}
-            answered = [(operation, by_key[operation.scope, operation.key]) for operation in stage.load.operations
+            answered = [(operation, by_key[operation.scope, operation.key]) for operation in stage.load.known()
                         if callers.origin.digest(operation.body) == by_key.get((operation.scope, operation.key), {}).get("body")]
             report.must(len(answered) > 100, f"only {len(answered)} keys were answered")
             data, whole = stage.nodes[0].folder / "data", stage.nodes[0].folder / "whole"

@@ -32,11 +32,16 @@ def cut_off(address, operation):
     client.reset()
 
 
-def go_while_waiting(address, operation):
-    client = wire.Wire(address)
+def go_while_waiting(stage, operation):
+    """As soon as its request is known to run; what somebody else was told of it then."""
+    client = wire.Wire(stage.addresses[0])
     client.request("POST", operation.target, fields_of(operation, ("X-Delay-Ms", str(WORK_MS))), operation.body)
     time.sleep(WORK_MS / 3000)
+    other = callers.Caller(stage.addresses[0], stage.journal)
+    told = other.call(operation)
+    other.hang_up()
     client.reset()
+    return told
 
 
 def go_within_the_request(address, operation, leave):
@@ -51,10 +56,10 @@ def go_within_the_request(address, operation, leave):
 def drop_while_waiting(stage, number, report):
     operation = callers.Operation("alice", f"gone-{number}", b"{}")
     stage.load.operations.add(operation)
-    go_while_waiting(stage.addresses[0], operation)
-    time.sleep(WORK_MS / 1000)
+    told = go_while_waiting(stage, operation)
     heard = ask_again(stage, operation)
     report.must(heard["kind"] == "ok" and heard["replayed"], f"who had gone while waiting heard {heard}")
+    return told.get("problem") == "in-flight"
 
 
 def drop_within_the_request(stage, number, report):
@@ -80,6 +85,7 @@ def run(context, times):
     with context.oracle(clients=2) as stage:
         stage.start()
         semel = stage.nodes[0]
+        waiting = 0
         for number in range(times):
             operation = callers.Operation("alice", f"cut-{number}", b"{}")
             stage.load.operations.add(operation)
@@ -87,8 +93,9 @@ def run(context, times):
             oracle.kill_and_restart(semel)
             heard = ask_again(stage, operation)
             report.must(heard["kind"] == "ok" and heard["replayed"], f"the retry heard {heard}")
-            drop_while_waiting(stage, number, report)
+            waiting += drop_while_waiting(stage, number, report)
             drop_within_the_request(stage, number, report)
         stage.settle()
         report.add(context.judged(stage.end(), {"kills": times, "faults": 3 * times}))
+    report.must(waiting > 0, "nobody went while its request ran")
     return report

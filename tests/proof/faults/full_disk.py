@@ -18,6 +18,8 @@ FAULTS = ("F21",)
 QUICK = {"times": 3}
 RELEASE = {"times": 10, "episodes": 10}
 
+RESERVE_BYTES = 4 << 20  # less than the store keeps for ending what runs
+
 
 @contextlib.contextmanager
 def small_disk(folder, size):
@@ -32,10 +34,14 @@ def small_disk(folder, size):
         subprocess.run(["umount", "-l", folder], check=False)
 
 
+def room_of(disk):
+    return os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+
+
 def fill(path, leave):
     """Takes all room but so many bytes."""
     with contextlib.suppress(OSError), open(path, "wb", buffering=0) as ballast:
-        while (room := os.statvfs(path.parent).f_bavail * os.statvfs(path.parent).f_frsize) > leave:
+        while (room := room_of(path.parent)) > leave:
             ballast.write(bytes(min(1 << 20, room - leave)))
 
 
@@ -55,8 +61,10 @@ def run(context, times):
             context.say(f"full {number + 1} of {times}")
             time.sleep(1)
             with stage.fault(checker.STORE, "the disk is full"):
-                fill(disk / "ballast", leave=0 if number % 2 == 0 else 4 << 20)
-                report.must(wire.eventually(lambda: not ready(semel), 10, 0.1), "the gateway says that it is ready with a full disk")
+                leave = 0 if number % 2 == 0 else RESERVE_BYTES
+                fill(disk / "ballast", leave)
+                report.must(wire.eventually(lambda: not ready(semel), 10, 0.02), "the gateway says that it is ready with a full disk")
+                report.must(2 * room_of(disk) >= leave, f"of the last {leave} bytes {room_of(disk)} were left when it said so")
                 time.sleep(1)
                 (disk / "ballast").unlink()
                 if not wire.eventually(lambda: ready(semel), 3, 0.1):

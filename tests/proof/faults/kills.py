@@ -7,6 +7,7 @@ for, the gateway is killed once more, and every key is asked for again: I1 to I8
 import time
 
 import oracle
+import proof
 
 FAULTS = ("F02", "F36")
 QUICK = {"kills": 100, "pause": (0.1, 0.5)}
@@ -30,12 +31,14 @@ def start_again(semel, point=None):
 
 
 def kill(semel, chance, pause):
-    """One kill, and the start after it. Half of the starts carry the point of the next kill."""
+    """One kill, and the start after it; whether it died at a point. Half of the starts carry the point of the next kill."""
     time.sleep(chance.uniform(*pause))
     if "SEMEL_FAILPOINT" in semel.environment:
         semel.wait(PATIENCE_S)
+    at_a_point = not semel.is_running()
     semel.kill()
     start_again(semel, f"{chance.choice(POINTS)}:kill:{chance.randrange(1, 400)}" if chance.random() < 0.5 else None)
+    return at_a_point
 
 
 def run(context, kills, pause, store=None, nodes=1, environment=None):
@@ -43,9 +46,11 @@ def run(context, kills, pause, store=None, nodes=1, environment=None):
         for semel in stage.nodes:
             semel.environment.update(environment or {})
         stage.start()
+        loaded = all(proof.is_loaded(semel) for semel in stage.nodes)
+        at_points = 0
         for number in range(kills):
             context.say(f"kill {number + 1} of {kills}")
-            kill(context.chance.choice(stage.nodes), context.chance, pause)
+            at_points += kill(context.chance.choice(stage.nodes), context.chance, pause)
         for semel in stage.nodes:
             semel.kill()
             start_again(semel)
@@ -53,4 +58,7 @@ def run(context, kills, pause, store=None, nodes=1, environment=None):
         for semel in stage.nodes:
             oracle.kill_and_restart(semel)
         stage.settle()
-        return context.judged(stage.end(), {"kills": kills + 2 * nodes})
+        report = context.judged(stage.end(), {"kills": kills + 2 * nodes})
+    report.must(loaded, "the library that breaks the disk was not loaded")
+    report.must(kills < 10 or at_points > 0, "nothing died at a point")
+    return report

@@ -39,6 +39,7 @@ def run(context, storms):
         report = context.judged(verdict, {"faults": storms})
     told = {call.get("problem", call["kind"]) for call in verdict.calls}
     report.must(told <= {"ok", "in-flight"}, f"some were told {sorted(told)}")
+    report.must("in-flight" in told, "no two requests met")
     waiting = {f"storm-{number}" for number in range(1, storms, 2)}
     impatient = [call["request"] for call in verdict.calls if call["kind"] != "ok" and call["key"] in waiting]
     report.must(not impatient, f"{len(impatient)} of those who were to wait did not hear the answer")

@@ -67,6 +67,7 @@ function Ways({ how, values, set, config }) {
     ${fieldsOf(route.scope).map((name) => input(`field:${name}`, name, "The key belongs to this caller: what the client sends in this field."))}`;
 }
 
+// A form of its own for each `first`: what is typed into it is never overwritten.
 function Find({ config, first }) {
   const [text, setText] = useState(first ?? "");
   const [chosen, setChosen] = useState(null);
@@ -92,10 +93,6 @@ function Find({ config, first }) {
       setResult({ items: null, problem, busy: false });
     }
   };
-  useEffect(() => {
-    setText(first ?? "");
-    setResult({ items: null, problem: null, busy: false });
-  }, [first]);
   useEffect(() => {
     if (first && config && guess(first, config) === "id") find();
   }, [first, config]);
@@ -172,6 +169,6 @@ export function Keys({ query }) {
   const config = useLoad((signal) => get("/v1/config", signal));
   return html`<${Head} title="Keys"
     lead="Find one by what the customer sent. Nothing here counts rows: it costs the same with ten million keys." />
-    <${Find} config=${config.data} first=${query.find} />
+    <${Find} key=${query.find ?? ""} config=${config.data} first=${query.find} />
     <${List} query=${query} />`;
 }
