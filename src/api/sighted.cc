@@ -5,7 +5,6 @@
 #include "api/access.h"
 #include "api/answer.h"
 #include "api/work.h"
-#include "telemetry/cause.h"
 #include "telemetry/route_metrics.h"
 #include "telemetry/sighting.h"
 #include <semel/problem.h>
