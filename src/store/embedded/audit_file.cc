@@ -212,13 +212,14 @@ Result<std::vector<AuditEntry>> AuditFile::read_from(int file, std::uint64_t aft
   while (found.size() < limit) {
     const Result<std::optional<std::string>> line = lines.next();
     if (!line) return std::unexpected(line.error());
-    std::optional<AuditEntry> entry = *line ? parse(**line) : std::nullopt;
+    const std::optional<std::string>& text = *line;
+    std::optional<AuditEntry> entry = text ? parse(*text) : std::nullopt;
     if (expected && mark > 0 && (!entry || entry->number != *expected)) {
       marks_.clear();
       return read_from(file, after, limit);
     }
     expected.reset();
-    if (!*line) break;
+    if (!text) break;
     if (!entry) return fail(Code::corrupt, "the audit log has a line that is no entry");
     if (entry->number == marks_.size() * marked_every + 1) marks_.push_back(lines.line_at());
     if (entry->number > after) found.push_back(*std::move(entry));

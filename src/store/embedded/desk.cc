@@ -40,7 +40,7 @@ class Unsettled {
   // Empty at the end. `now`: nothing has been claimed later.
   Result<std::vector<ListPlace>> next(Time now) {
     if (ended_) return std::vector<ListPlace>();
-    const Result<std::vector<ListPlace>> found = index_.find(after_, piece);
+    Result<std::vector<ListPlace>> found = index_.find(after_, piece);
     if (!found) return found;
     if (!std::exchange(given_, true)) {
       index_.begins(found->empty() ? now : found->front().at - Millis{1}, outset_);

@@ -129,9 +129,10 @@ Result<void> RocksLedger::find_running() {
   if (!noted) return std::unexpected(noted.error());
   std::vector<ListPlace> running;
   for (const Digest& id : *noted) {
-    const Result<std::optional<Record>> record = read(id);
-    if (!record || !*record || (*record)->state != Record::State::running) continue;
-    running.push_back({.at = (*record)->claimed_at, .id = id});
+    const Result<std::optional<Record>> found = read(id);
+    if (!found) continue;
+    const std::optional<Record>& record = *found;
+    if (record && record->state == Record::State::running) running.push_back({.at = record->claimed_at, .id = id});
   }
   return unsettled_.start(std::move(running));
 }

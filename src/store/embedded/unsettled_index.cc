@@ -83,8 +83,9 @@ void UnsettledIndex::committed(std::span<const Change> changes) {
   for (const Change& change : changes) {
     const Move move(change);
     if (move.from && (!move.runs || move.to != move.from)) running_.remove(*move.from);
+    if (!move.to) continue;
     if (move.runs && move.to != move.from) running_.add(*move.to);
-    if (!move.to || move.runs) continue;
+    if (move.runs) continue;
     begins_ = std::min(begins_, move.to->at);
     ++additions_;
   }
