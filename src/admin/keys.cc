@@ -2,10 +2,12 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "admin/answers.h"
@@ -14,11 +16,15 @@
 #include "admin/handlers.h"
 #include "admin/key_json.h"
 #include "admin/sources.h"
+#include "config/config.h"
+#include "config/match.h"
 #include "core/json/writer.h"
 #include "policy/request_view.h"
+#include "policy/route.h"
 #include "reading/units.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
+#include "webhook/webhook.h"
 #include <semel/async.h>
 #include <semel/key.h>
 #include <semel/response.h>
@@ -38,17 +44,42 @@ std::optional<std::uint64_t> number_of(const std::string& text) {
   return number;
 }
 
+// The namespace that the keys of a route, or of a webhook, are in. A key does not know its route, so this is what a
+// list by route goes by.
+Result<std::string> space_of(const config::Config& config, const policy::RequestView& request,
+                             const std::string& route) {
+  const std::string method = parameter(request, "method").value_or("POST");
+  const config::Match matched = config::match(config, method, route);
+  if (const auto* call = std::get_if<config::WebhookCall>(&matched)) return call->webhook->space;
+  if (const auto* guarded = std::get_if<config::Guarded>(&matched)) return guarded->route->space;
+  return fail(Code::invalid, "route: no route guards " + method + " " + route);
+}
+
+Result<std::optional<std::string>> space_in(const policy::RequestView& request, const config::Config& config) {
+  std::optional<std::string> given = parameter(request, "namespace");
+  const std::optional<std::string> route = parameter(request, "route");
+  if (!route) return given;
+  Result<std::string> space = space_of(config, request, *route);
+  if (!space) return std::unexpected(std::move(space.error()));
+  if (given && *given != *space) {
+    return fail(Code::invalid, "namespace: the keys of the route are in the namespace " + *space);
+  }
+  return *std::move(space);
+}
+
 // The filter in the query, or the name of the parameter that is wrong.
-Result<store::KeyFilter> filter_in(const policy::RequestView& request, const store::Desk& desk) {
+Result<store::KeyFilter> filter_in(const policy::RequestView& request, const Sources& sources) {
   store::KeyFilter filter;
   const std::string state = parameter(request, "state").value_or("unknown");
   if (state != "unknown" && state != "running") return fail(Code::invalid, "state: must be unknown or running");
   filter.wanted = state == "unknown" ? store::KeyFilter::Wanted::unknown : store::KeyFilter::Wanted::running;
-  filter.space = parameter(request, "namespace");
+  Result<std::optional<std::string>> space = space_in(request, *sources.config());
+  if (!space) return std::unexpected(std::move(space.error()));
+  filter.space = *std::move(space);
   if (const auto scope = parameter(request, "scope")) {
     const Result<Key> key = make_key(filter.space.value_or("default"), *scope, "-");
     if (!key) return fail(Code::invalid, "namespace: " + key.error().detail);
-    filter.scope = desk.named(*key).scope;
+    filter.scope = sources.desk->named(*key).scope;
   }
   if (const auto older = parameter(request, "older")) {
     const auto span = reading::parse_duration(*older);
@@ -67,8 +98,9 @@ Result<store::KeyFilter> filter_in(const policy::RequestView& request, const sto
 
 Task<Response> list_keys(const Sources* sources, policy::RequestView request, Caller /*caller*/) {
   if (sources->desk == nullptr) co_return error_answer(501, "this store cannot be looked into");
-  Result<store::KeyFilter> filter = filter_in(request, *sources->desk);
+  Result<store::KeyFilter> filter = filter_in(request, *sources);
   if (!filter) co_return error_answer(400, filter.error().detail);
+  const std::optional<std::string> space = filter->space;
   std::string cursor = parameter(request, "cursor").value_or("");
   const Result<store::KeyList> list = co_await sources->desk->list(*std::move(filter), std::move(cursor));
   if (!list) co_return error_answer(list.error().code == Code::invalid ? 400 : 503, list.error().detail);
@@ -77,6 +109,7 @@ Task<Response> list_keys(const Sources* sources, policy::RequestView request, Ca
   json.begin_object().name("items").begin_array();
   for (const Held& held : list->items) write_key(json, held);
   json.end_array().text("cursor", list->cursor).text("searched_to", time_text(list->searched_to));
+  if (space) json.text("namespace", *space);
   json.boolean("complete", list->cursor.empty()).end_object();
   co_return json_answer(200, std::move(body));
 }

@@ -87,8 +87,10 @@ class Timeline {
   void add_event(Time at, std::string_view event, std::uint64_t fence);
 
   std::vector<Event> events_;
-  std::vector<std::pair<std::uint64_t, Time>> attempts_;  // their fences
-  core::Shape shape_;                                     // of the request that the key belongs to
+  using Fenced = std::pair<std::uint64_t, Time>;
+  std::vector<Fenced> claims_;    // that are known, by their fences
+  std::vector<Fenced> outcomes_;  // the same
+  core::Shape shape_;             // of the request that the key belongs to
 };
 
 void Timeline::add(const store::HistoryRow& row) {
@@ -102,6 +104,9 @@ void Timeline::add(const store::HistoryRow& row) {
   } else if (event == "repeats") {
     add_repeats(row.at, std::move(members));
   } else {
+    const Fenced fenced(number_in(members, "fence"), row.at);
+    if (event == "claimed") claims_.push_back(fenced);
+    if (event == "outcome") outcomes_.push_back(fenced);
     events_.push_back({.at = row.at, .members = std::move(members)});
   }
 }
@@ -115,7 +120,8 @@ void Timeline::add_attempt(Time at, json::object members) {
   const json::value* const took = members.if_contains("ms");
   const double ms = took != nullptr && took->is_number() ? took->to_number<double>() : 0;
   if (const core::Shape shape = take_shape(members); shape.bits != 0) shape_ = shape;
-  attempts_.emplace_back(fence, at);
+  claims_.emplace_back(fence, at);
+  outcomes_.emplace_back(fence, at);
   add_event(at, "claimed", fence);
   json::object ended{{"event", "outcome"}, {"fence", fence}, {"outcome", members["outcome"]}};
   if (const json::value* const cause = members.if_contains("cause")) ended["cause"] = *cause;
@@ -140,12 +146,11 @@ void Timeline::add_repeats(Time at, json::object members) {
 // What the record knows, where the history does not: a claim whose holder has not said anything.
 void Timeline::add_present(const Held& held) {
   const Record& record = held.record;
-  const auto known = [&](const auto& attempt) {
-    return attempt.first == record.fence.number && attempt.second + clocks_differ >= record.claimed_at;
+  const auto known = [&](const Fenced& event) {
+    return event.first == record.fence.number && event.second + clocks_differ >= record.claimed_at;
   };
-  if (std::ranges::any_of(attempts_, known)) return;
-  add_event(record.claimed_at, "claimed", record.fence.number);
-  if (record.state != Record::State::unknown) return;
+  if (!std::ranges::any_of(claims_, known)) add_event(record.claimed_at, "claimed", record.fence.number);
+  if (record.state != Record::State::unknown || std::ranges::any_of(outcomes_, known)) return;
   events_.push_back(
       {.at = record.lease_until,
        .members = {

@@ -22,6 +22,7 @@
 #include "api/batch.h"
 #include "api/item.h"
 #include "api/result.h"
+#include "api/sighted.h"
 #include "api/trouble.h"
 #include "api/work.h"
 #include "config/config.h"
@@ -35,6 +36,7 @@
 #include "policy/reply.h"
 #include "telemetry/api_metrics.h"
 #include "telemetry/request_log.h"
+#include "telemetry/sighting.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/http_request.h>
@@ -193,6 +195,7 @@ Task<void> Api::perform(Exchange* exchange) {
   co_await finish(exchange, shift);
   exchange->answer = shift->jobs.front().answer;
   count(*exchange, exchange->answer);
+  sight(*exchange, *shift);
 }
 
 Task<void> Api::perform_batch(Exchange* exchange, JsonView document) {
@@ -207,6 +210,7 @@ Task<void> Api::perform_batch(Exchange* exchange, JsonView document) {
   shift->jobs = jobs_of(call, *items, *exchange->token, rules, exchange->base());
   co_await finish(exchange, shift);
   for (const ApiJob& job : shift->jobs) count(*exchange, job.answer);
+  sight(*exchange, *shift);
   exchange->answer = {.status = 200, .outcome = ItemOutcome::done, .body = batch_text(shift->jobs)};
 }
 
@@ -229,6 +233,21 @@ void Api::count(const Exchange& exchange, const ItemAnswer& answer) {
       .at(static_cast<std::size_t>(answer.outcome))
       .fetch_add(1, std::memory_order_relaxed);
   if (answer.slug == "store-unavailable") parts_.metrics.store_errors.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Api::sight(const Exchange& exchange, const Shift& shift) {
+  telemetry::SightingBuffer* const into = parts_.sighted();
+  if (into == nullptr) return;
+  const std::string route = "api " + exchange.token->name;
+  for (const ApiJob& job : shift.jobs) {
+    std::optional<telemetry::Sighting> seen = sighting_of(exchange.path->call, job);
+    if (!seen) continue;
+    seen->at = parts_.ledgers.clock.wall();
+    seen->route = route;
+    seen->client = exchange.client->peer();
+    seen->agent = exchange.client->head().find("User-Agent").value_or("");
+    into->add(*seen);
+  }
 }
 
 void Api::record(const Exchange& exchange) {

@@ -20,6 +20,7 @@
 #include "http/transaction.h"
 #include "telemetry/metrics.h"
 #include "telemetry/request_log.h"
+#include "telemetry/sighting.h"
 #include <semel/async.h>
 
 namespace semel::api {
@@ -34,6 +35,7 @@ struct ApiParts {
   telemetry::Metrics& metrics;
   telemetry::RequestLog& log;
   std::function<std::shared_ptr<const config::Config>()> config;  // the one in force
+  std::function<telemetry::SightingBuffer*()> sighted;            // null if nobody takes them
 };
 
 class Api : public http::RequestHandler {
@@ -51,6 +53,7 @@ class Api : public http::RequestHandler {
   Task<void> perform_batch(Exchange* exchange, core::json::JsonView document);
   Task<void> finish(Exchange* exchange, std::shared_ptr<Shift> shift);
   void count(const Exchange& exchange, const ItemAnswer& answer);
+  void sight(const Exchange& exchange, const Shift& shift);
   void record(const Exchange& exchange);
 
   ApiParts parts_;

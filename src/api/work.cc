@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <boost/asio/co_spawn.hpp>
@@ -38,6 +39,8 @@ Task<void> work(const Ledgers* ledgers, ApiCall call, ApiJob* job, const std::st
     const Fingerprint fingerprint = item.fingerprint.value_or(Fingerprint{});
     const Result<Claim> claimed = co_await ledgers->once.claim(item.key, fingerprint, item.terms, item.wait);
     job->answer = answer_claim(item, claimed, *base);
+    const auto* const granted = claimed ? std::get_if<Granted>(&*claimed) : nullptr;
+    if (granted != nullptr) job->fence = granted->fence.number;
     co_return;
   }
   if (call == ApiCall::get) {

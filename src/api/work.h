@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ struct Ledgers {
 struct ApiJob {
   Item item;
   ItemAnswer answer;
+  std::uint64_t fence = 0;  // that a claim was granted with
 
   [[nodiscard]] bool answered() const { return !answer.body.empty(); }
 };

@@ -255,7 +255,8 @@ Result<std::uint16_t> open_api(gateway::Gateway& gateway, Store& store, store::L
                                                     .rates = rates,
                                                     .metrics = neighbours.metrics,
                                                     .log = neighbours.log,
-                                                    .config = neighbours.config});
+                                                    .config = neighbours.config,
+                                                    .sighted = neighbours.sighted});
   });
 }
 

@@ -175,12 +175,25 @@ void tell_browsers(const Incoming& incoming, Told& told) {
   }
 }
 
+// Of a delivery of several. No shares: it did not run.
+std::vector<EventTold> events_of(const Job& job, std::span<const EventShare> shares) {
+  std::vector<EventTold> events;
+  if (!job.batch) return events;
+  for (const policy::Identity& event : job.batch->identities) events.push_back({.id = event.key.id});
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    events[i].fence = shares[i].fence;
+    events[i].superseded = shares[i].superseded;
+  }
+  return events;
+}
+
 // For the log: the key and the event that it was about. And a clue for the doctor.
 void label(const Incoming& incoming, Told& told, Way& way) {
   auto* const job = std::get_if<Job>(&way);
   if (job == nullptr) return;
   told.clue = clue_of(incoming, *job, told);
   if (!job->batch) told.key = std::move(job->identity.key);
+  if (told.events.empty()) told.events = events_of(*job, {});
   told.shape = job->identity.shape;
   told.event = std::move(job->event);
 }
@@ -329,6 +342,7 @@ Task<Outcome> attempt(Trial* trial, JointGrant grant) {
   trial->first->upstream_time = trial->ended - began;
   trial->first->upstream = upstream.name;
   trial->first->fence = grant.fence.number;
+  trial->first->events = events_of(job, grant.shares);
   if (!job.batch) incoming.services.shapes.put(job.identity.fingerprint, job.identity.shape);
   trial->allowance.settle(outcome);
   // Nobody answered: once() is told what that means for the key, and `first` what the caller hears.

@@ -187,15 +187,18 @@ Task<JointAnswer> run_jointly(Once* once, Clock* clock, std::span<const policy::
   co_await claim_all(&together, candidates, policy->in_flight);
 
   boost::container::small_vector<bool, 16> ours;
+  boost::container::small_vector<EventShare, 16> shares;
   Fence newest;
   for (const Candidate& candidate : candidates) {
     const std::optional<Fence>& fence = candidate.fence;
     ours.push_back(fence.has_value());
+    const bool superseded = candidate.answer && std::holds_alternative<Superseded>(*candidate.answer);
+    shares.push_back({.fence = fence ? fence->number : 0, .superseded = superseded});
     if (fence && fence->number >= newest.number) newest = *fence;
   }
   const bool acts = !std::ranges::any_of(candidates, &Candidate::refused) && newest.number > 0;
   Outcome outcome = nothing_sent();
-  const JointGrant grant{.ours = {ours.data(), ours.size()}, .fence = newest};
+  const JointGrant grant{.ours = {ours.data(), ours.size()}, .fence = newest, .shares = {shares.data(), shares.size()}};
   if (acts) outcome = co_await action(grant);
   co_await ClaimCompany::end(&together, candidates, std::move(outcome));
   co_return summary(candidates, acts);

@@ -20,10 +20,17 @@
 
 namespace semel::gateway {
 
+// What has become of one of several events before the action.
+struct EventShare {
+  std::uint64_t fence = 0;  // 0 if it is not ours
+  bool superseded = false;
+};
+
 // What the action is told: which of the events are its own to handle, and the newest of their fences.
 struct JointGrant {
   std::span<const bool> ours;  // by event; an event that is not ours has been handled before
   Fence fence;
+  std::span<const EventShare> shares = {};  // by event, if they are several
 };
 using JointAction = std::move_only_function<Task<Outcome>(JointGrant)>;
 

@@ -38,26 +38,54 @@ config::LogLevel level_of(const Told& told, std::uint16_t status) {
 
 // Of a key that is in the store, or was looked for there.
 bool is_sighted(const Incoming& incoming, const Told& told) {
-  return incoming.services.sighted != nullptr && told.key && told.ending != telemetry::Ending::observed;
+  const bool of_key = told.key || !told.events.empty();
+  return incoming.services.sighted != nullptr && of_key && told.ending != telemetry::Ending::observed;
+}
+
+telemetry::Sighting sighting_of(const telemetry::LogEntry& entry, const Told& told) {
+  return {.id = {},
+          .at = entry.at,
+          .fence = told.fence,
+          .shape = told.shape,
+          .time = entry.time,
+          .upstream_time = told.upstream_time,
+          .status = entry.status,
+          .upstream_status = told.upstream_status,
+          .ending = told.ending,
+          .problem = told.problem,
+          .cause = told.cause,
+          .waited = told.waited,
+          .upstream = told.upstream,
+          .route = entry.route,
+          .client = entry.client,
+          .agent = entry.agent};
+}
+
+// Of several events, some may have run with this delivery and others before it: those were repeated, or came too late.
+void sight_events(telemetry::SightingBuffer& into, const telemetry::Sighting& seen, const Told& told) {
+  for (const EventTold& event : told.events) {
+    telemetry::Sighting one = seen;
+    one.id = event.id;
+    one.fence = event.fence;
+    if (event.fence == 0 && !told.upstream.empty()) {
+      one.upstream = {};
+      one.upstream_status = 0;
+      one.ending = event.superseded ? telemetry::Ending::superseded : telemetry::Ending::replayed;
+      one.problem = std::nullopt;
+      one.cause = telemetry::Cause::none;
+    }
+    into.add(one);
+  }
 }
 
 void sight(const Incoming& incoming, const telemetry::LogEntry& entry, const Told& told) {
-  incoming.services.sighted->add({.id = entry.key->id,
-                                  .at = entry.at,
-                                  .fence = told.fence,
-                                  .shape = told.shape,
-                                  .time = entry.time,
-                                  .upstream_time = told.upstream_time,
-                                  .status = entry.status,
-                                  .upstream_status = told.upstream_status,
-                                  .ending = told.ending,
-                                  .problem = told.problem,
-                                  .cause = told.cause,
-                                  .waited = told.waited,
-                                  .upstream = told.upstream,
-                                  .route = entry.route,
-                                  .client = entry.client,
-                                  .agent = entry.agent});
+  telemetry::Sighting seen = sighting_of(entry, told);
+  if (!told.events.empty()) {
+    sight_events(*incoming.services.sighted, seen, told);
+    return;
+  }
+  seen.id = entry.key->id;
+  incoming.services.sighted->add(seen);
 }
 
 }  // namespace

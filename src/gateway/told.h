@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "core/shape.h"
 #include "gateway/attempt.h"
@@ -43,6 +44,13 @@ struct UpstreamReply {
   std::optional<Field> exposed{};  // tells a browser that our marks may be read
 };
 
+// One of several events of a delivery. Its fence is 0 if this delivery did not run it.
+struct EventTold {
+  Digest id;
+  std::uint64_t fence = 0;
+  bool superseded = false;  // by a newer event of its object
+};
+
 struct Told {
   telemetry::Ending ending = telemetry::Ending::malformed;
   std::optional<ProblemType> problem{};
@@ -57,6 +65,7 @@ struct Told {
   std::string_view would{};    // mode = "observe": what enforcing would have done
   core::Shape shape{};
   std::optional<Key> key{};
+  std::vector<EventTold> events{};  // of a delivery of several, in place of `key`
   webhook::EventLabels event{};
   std::unique_ptr<telemetry::Clue> clue = nullptr;  // for the doctor; null if it does not want one
   bool bad_outcome_field = false;                   // the upstream's Semel-Outcome had no known value

@@ -98,7 +98,8 @@ Result<std::uint16_t> Worker::listen_for_api(const reading::Endpoint& endpoint, 
                          .clock = shared_.clock,
                          .metrics = shared_.metrics,
                          .log = traces_.log,
-                         .config = [this] { return plan_->config; }});
+                         .config = [this] { return plan_->config; },
+                         .sighted = [this] { return traces_.sights ? &traces_.sightings : nullptr; }});
   }
   return listeners_.api->port();
 }

@@ -60,6 +60,7 @@ struct Neighbours {
   telemetry::Metrics& metrics;
   telemetry::RequestLog& log;
   std::function<std::shared_ptr<const config::Config>()> config;  // the one in force
+  std::function<telemetry::SightingBuffer*()> sighted;            // null if nobody takes the sightings of this thread
 };
 using MakeHandler = std::function<std::unique_ptr<http::RequestHandler>(const Neighbours&)>;
 

@@ -40,6 +40,7 @@ struct Packed {
   std::uint8_t problem;
   Cause cause;
   bool waited;
+  Sighting::Step step;
   std::uint8_t upstream_size;
   std::uint8_t route_size;
   std::uint8_t client_size;
@@ -74,6 +75,7 @@ void SightingBuffer::add(const Sighting& sighting) {
       .problem = sighting.problem ? static_cast<std::uint8_t>(*sighting.problem) : no_problem,
       .cause = sighting.cause,
       .waited = sighting.waited,
+      .step = sighting.step,
       .upstream_size = size_of(sighting.upstream),
       .route_size = size_of(sighting.route),
       .client_size = size_of(sighting.client),
@@ -128,7 +130,8 @@ void for_each_sighting(std::string_view taken, core::FunctionRef<void(const Sigh
                       .upstream_status = packed.upstream_status,
                       .ending = packed.ending,
                       .cause = packed.cause,
-                      .waited = packed.waited};
+                      .waited = packed.waited,
+                      .step = packed.step};
     if (packed.problem != no_problem) sighting.problem = static_cast<ProblemType>(packed.problem);
     sighting.upstream = text(packed.upstream_size);
     sighting.route = text(packed.route_size);

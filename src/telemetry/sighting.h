@@ -23,6 +23,9 @@
 namespace semel::telemetry {
 
 struct Sighting {
+  // Most are of a whole request: an attempt, or a repeat. With the claims API a claim and its end come apart.
+  enum class Step : std::uint8_t { request, claimed, ended };
+
   Digest id{};  // of the key
   Time at{};    // when it was answered
   std::uint64_t fence = 0;
@@ -34,7 +37,8 @@ struct Sighting {
   Ending ending = Ending::refused;
   std::optional<ProblemType> problem{};
   Cause cause = Cause::none;
-  bool waited = false;          // for another caller's answer
+  bool waited = false;  // for another caller's answer
+  Step step = Step::request;
   std::string_view upstream{};  // empty if this request was not attempted
   std::string_view route{};
   std::string_view client{};

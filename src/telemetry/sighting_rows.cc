@@ -30,7 +30,8 @@ constexpr std::size_t answers_max = 8;  // different ones, of one key in one sec
 
 // Run once, answered, kept: nothing that anybody will ask about, most likely.
 bool is_plain(const Sighting& sighting) {
-  return sighting.ending == Ending::ran && sighting.fence == 1;
+  const bool well = sighting.ending == Ending::ran || sighting.step == Sighting::Step::claimed;
+  return well && sighting.fence == 1;
 }
 
 std::uint64_t micros(std::chrono::nanoseconds time) {
@@ -64,10 +65,13 @@ std::string_view answer_name(const Sighting& sighting) {
 }
 
 void SightingRows::add(const Sighting& sighting) {
-  const bool attempted = !sighting.upstream.empty();
+  const bool step = sighting.step != Sighting::Step::request;
+  const bool attempted = step || !sighting.upstream.empty();
   const bool full = attempts_.size() + repeats_.size() >= rows_max;
   if (full || (attempted && is_plain(sighting) && ++plain_ > plain_max)) {
     ++dropped_;
+  } else if (step) {
+    add_step(sighting);
   } else if (attempted) {
     add_attempt(sighting);
   } else {
@@ -90,6 +94,21 @@ void SightingRows::add_attempt(const Sighting& sighting) {
   const auto kind = is_plain(sighting) ? store::HistoryKind::plain_run : store::HistoryKind::sighting;
   const Time began = sighting.at - std::chrono::floor<Millis>(sighting.time);
   attempts_.push_back({.kind = kind, .id = sighting.id, .at = began, .value = std::move(value)});
+}
+
+void SightingRows::add_step(const Sighting& sighting) {
+  const bool claimed = sighting.step == Sighting::Step::claimed;
+  std::string value;
+  core::json::JsonWriter json(value);
+  json.begin_object().text("event", claimed ? "claimed" : "outcome").text("node", node_);
+  json.number("fence", sighting.fence);
+  if (!claimed) json.text("outcome", name(sighting.ending));
+  if (sighting.upstream_status != 0) json.number("status", sighting.upstream_status);
+  json.bytes("route", sighting.route).bytes("client", sighting.client);
+  if (!sighting.agent.empty()) json.bytes("agent", sighting.agent);
+  json.end_object();
+  const auto kind = is_plain(sighting) ? store::HistoryKind::plain_run : store::HistoryKind::sighting;
+  attempts_.push_back({.kind = kind, .id = sighting.id, .at = sighting.at, .value = std::move(value)});
 }
 
 void SightingRows::add_repeat(const Sighting& sighting) {

@@ -5,6 +5,8 @@
 //
 //   {"event":"attempt","node":…,"fence":…,"route":…,"upstream":…,"status":…,"ms":…,"outcome":…,"cause":…,"client":…,…}
 //   {"event":"repeats","node":…,"until":…,"count":…,"answers":{…},"callers":[…]}
+//   {"event":"claimed","node":…,"fence":…,"route":…,"client":…}     of the claims API, as is the next
+//   {"event":"outcome","node":…,"fence":…,"outcome":…,"status":…,"route":…,"client":…}
 //   {"event":"gap","node":…,"dropped":…}
 //
 // Most keys are run once, successfully, and never seen again. Their rows are of a kind of their own, which is kept for
@@ -72,6 +74,7 @@ class SightingRows {
   };
 
   void add_attempt(const Sighting& sighting);
+  void add_step(const Sighting& sighting);
   void add_repeat(const Sighting& sighting);
   [[nodiscard]] std::string repeats_text(const Repeats& repeats) const;
 

@@ -42,6 +42,7 @@ struct KeysArguments : AdminOptions {
   std::string key;   // the text of a key, or an id
   std::string text;  // of a key whose id is given
   std::string space = "default";
+  std::string only_space;  // of a list
   std::string scope;
   std::string route;
   std::string webhook;
@@ -144,8 +145,14 @@ int show(const KeysArguments& given) {
 int list(const KeysArguments& given) {
   json::array items;
   std::string query = "?state=" + encoded(given.state);
-  if (!given.older.empty()) query += "&older=" + encoded(given.older);
-  if (given.space != "default") query += "&namespace=" + encoded(given.space);
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) query += std::string("&") + name + "=" + encoded(value);
+  };
+  add("older", given.older);
+  add("namespace", given.only_space);
+  add("scope", given.scope);
+  add("route", given.route);
+  add("method", given.method);
   json::object last;
   for (std::string cursor;;) {
     Heard heard = ask(given, "GET", "/v1/keys" + query + (cursor.empty() ? "" : "&cursor=" + encoded(cursor)), "");
@@ -160,7 +167,12 @@ int list(const KeysArguments& given) {
   }
   last["items"] = std::move(items);
   if (given.json) fmt::print("{}\n", json::serialize(last));
-  if (!given.json && last.at("items").as_array().empty()) fmt::print("none\n");
+  if (given.json) return 0;
+  if (last.at("items").as_array().empty()) fmt::print("none\n");
+  if (!given.route.empty()) {
+    fmt::print(stderr, "These are the keys of the namespace {}, which {} has.\n",
+               std::string(last.at("namespace").as_string()), given.route);
+  }
   return 0;
 }
 
@@ -318,7 +330,10 @@ void add_keys(CLI::App& app, Command& run) {
       ->capture_default_str()
       ->check(CLI::IsMember({"unknown", "running"}));
   listed->add_option("--older", given->older, "Claimed at least so long ago, such as 1h");
-  listed->add_option("--namespace", given->space, "Only this namespace");
+  listed->add_option("--namespace", given->only_space, "Only this namespace");
+  listed->add_option("--scope", given->scope, "Only this scope, as the customer sends it");
+  listed->add_option("--route", given->route, "Only the namespace of the route, or webhook, with this path");
+  listed->add_option("--method", given->method, "Of the route, if it is not for POST");
   listed->callback([given, &run] { run = [given] { return list(*given); }; });
 
   add_reports(*keys, given, run);

@@ -71,6 +71,47 @@ Result<std::string> content_of(const std::filesystem::path& path) {
   return bytes;
 }
 
+// The whole lines of a file, from one of them on.
+class LineReader {
+ public:
+  LineReader(int file, std::uint64_t at) : file_(file), buffer_at_(at) {}
+
+  // Without its end. None if there are no more.
+  Result<std::optional<std::string>> next() {
+    for (;;) {
+      const std::size_t end = buffer_.find('\n', used_);
+      if (end != std::string::npos) {
+        line_at_ = buffer_at_ + used_;
+        std::string line = buffer_.substr(used_, end - used_);
+        used_ = end + 1;
+        return line;
+      }
+      buffer_.erase(0, used_);
+      buffer_at_ += std::exchange(used_, 0);
+      const std::size_t before = buffer_.size();
+      buffer_.resize(before + piece_bytes);
+      const ssize_t count =
+          ::pread(file_, buffer_.data() + before, piece_bytes, static_cast<off_t>(buffer_at_ + before));
+      const int error = errno;
+      buffer_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+      errno = error;
+      if (count < 0 && error != EINTR) return failed("read");
+      if (count == 0) return std::nullopt;
+    }
+  }
+  // Where the last line began.
+  [[nodiscard]] std::uint64_t line_at() const { return line_at_; }
+
+ private:
+  static constexpr std::size_t piece_bytes = 64U << 10U;
+
+  int file_;
+  std::string buffer_;
+  std::uint64_t buffer_at_;  // where the buffer begins in the file
+  std::size_t used_ = 0;     // of the buffer
+  std::uint64_t line_at_ = 0;
+};
+
 bool write_all(int file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file, bytes.data(), bytes.size());
@@ -152,16 +193,35 @@ Result<AuditEntry> AuditFile::append_now(const std::string& text) {
   return entry;
 }
 
-Result<std::vector<AuditEntry>> AuditFile::read_now(std::uint64_t after, std::size_t limit) const {
+Result<std::vector<AuditEntry>> AuditFile::read_now(std::uint64_t after, std::size_t limit) {
+  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return std::vector<AuditEntry>();
+  if (file < 0) return failed("read");
+  Result<std::vector<AuditEntry>> found = read_from(file, after, limit);
+  ::close(file);
+  return found;
+}
+
+// Begins at the last mark that is not behind what is wanted. Somebody may have put another file in this one's place;
+// then the marks are wrong, and the file is read from its beginning.
+Result<std::vector<AuditEntry>> AuditFile::read_from(int file, std::uint64_t after, std::size_t limit) {
   std::vector<AuditEntry> found;
-  const Result<std::string> content = content_of(path_);
-  if (!content) return std::unexpected(content.error());
-  const std::string_view bytes = *content;
-  for (std::size_t at = 0, end = 0; found.size() < limit; at = end + 1) {
-    end = bytes.find('\n', at);
-    if (end == std::string_view::npos) break;
-    std::optional<AuditEntry> entry = parse(bytes.substr(at, end - at));
+  const std::size_t mark = marks_.empty() ? 0 : std::min<std::size_t>(after / marked_every, marks_.size() - 1);
+  std::optional<std::uint64_t> expected = mark * marked_every + 1;
+  LineReader lines(file, marks_.empty() ? 0 : marks_[mark]);
+  while (found.size() < limit) {
+    const Result<std::optional<std::string>> line = lines.next();
+    if (!line) return std::unexpected(line.error());
+    const std::optional<std::string>& text = *line;
+    std::optional<AuditEntry> entry = text ? parse(*text) : std::nullopt;
+    if (expected && mark > 0 && (!entry || entry->number != *expected)) {
+      marks_.clear();
+      return read_from(file, after, limit);
+    }
+    expected.reset();
+    if (!text) break;
     if (!entry) return fail(Code::corrupt, "the audit log has a line that is no entry");
+    if (entry->number == marks_.size() * marked_every + 1) marks_.push_back(lines.line_at());
     if (entry->number > after) found.push_back(*std::move(entry));
   }
   return found;

@@ -3,7 +3,8 @@
 //   number SP hash in hexadecimal SP text LF
 //
 // Each line is synced before append() returns. A last line without its end was never acknowledged, and is cut off. A
-// file whose chain is broken is left as it is, and nothing is added to it.
+// file whose chain is broken is left as it is, and nothing is added to it. What was read is remembered by its places,
+// so that a page costs what it shows.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +33,11 @@ class AuditFile : public AuditLog {
   Async<std::vector<AuditEntry>> read(std::uint64_t after, std::size_t limit) override;
 
  private:
+  static constexpr std::size_t marked_every = 256;
+
   Result<AuditEntry> append_now(const std::string& text);
-  Result<std::vector<AuditEntry>> read_now(std::uint64_t after, std::size_t limit) const;
+  Result<std::vector<AuditEntry>> read_now(std::uint64_t after, std::size_t limit);
+  Result<std::vector<AuditEntry>> read_from(int file, std::uint64_t after, std::size_t limit);
   Result<void> open();
 
   const std::filesystem::path path_;
@@ -41,6 +45,7 @@ class AuditFile : public AuditLog {
   int file_ = -1;
   std::uint64_t last_number_ = 0;
   Digest last_hash_{};
+  std::vector<std::uint64_t> marks_;  // where entry 1, and each that follows after `marked_every`, begins
   Aside aside_;
 };
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <expected>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "store/call.h"
 #include "store/cursor.h"
 #include "store/desk.h"
+#include "store/embedded/unsettled_index.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -26,8 +28,41 @@ namespace {
 
 constexpr std::size_t piece = 256;  // of the index, between two looks at the clock
 
-// A claim may be on its way to the disk for so long after its time was read; nobody's is older.
-constexpr Millis commit_max{60'000};
+// What a list looks at, in order: the claims that run in memory and the entries of the engine. None is named twice.
+class Unsettled {
+ public:
+  Unsettled(UnsettledIndex& index, const std::optional<ListPlace>& after)
+      : index_(index),
+        given_(after.has_value()),
+        outset_(index.outset(after.value_or(ListPlace{.at = Time::min()}), looks_max)),
+        after_(after.value_or(outset_.beginning)) {}
+
+  // Empty at the end. `now`: nothing has been claimed later.
+  Result<std::vector<ListPlace>> next(Time now) {
+    if (ended_) return std::vector<ListPlace>();
+    Result<std::vector<ListPlace>> found = index_.find(after_, piece);
+    if (!found) return found;
+    if (!std::exchange(given_, true)) {
+      index_.begins(found->empty() ? now : found->front().at - Millis{1}, outset_);
+    }
+    ended_ = found->size() < piece;
+    if (!found->empty()) after_ = found->back();
+    const auto from = outset_.running.begin() + static_cast<std::ptrdiff_t>(taken_);
+    const auto until = ended_ ? outset_.running.end() : std::upper_bound(from, outset_.running.end(), after_);
+    taken_ = static_cast<std::size_t>(until - outset_.running.begin());
+    std::vector<ListPlace> both;
+    std::set_union(from, until, found->begin(), found->end(), std::back_inserter(both));
+    return both;
+  }
+
+ private:
+  UnsettledIndex& index_;
+  bool given_;  // nothing can be learnt about where the entries of the engine begin
+  UnsettledIndex::Outset outset_;
+  ListPlace after_;        // of the engine
+  std::size_t taken_ = 0;  // of those that run
+  bool ended_ = false;
+};
 
 }  // namespace
 
@@ -79,19 +114,15 @@ Result<std::vector<Held>> EmbeddedDesk::find_now(const std::string& id_begins, s
 Result<KeyList> EmbeddedDesk::list_now(const KeyFilter& filter, const std::string& cursor) {
   const std::optional<ListPlace> given = from_cursor(cursor);
   if (!given && !cursor.empty()) return fail(Code::invalid, "cursor: it is not one that a list has returned");
-  ListPlace place = given.value_or(ledger_.unsettled().beginning());
+  Unsettled unsettled(ledger_.unsettled(), given);
   const std::chrono::nanoseconds until = ledger_.clock().stopwatch() + list_time_max;
   const Time now = ledger_.clock().now();
   KeyList list{.items = {}, .cursor = {}, .searched_to = now};
   for (std::size_t looked = 0;;) {
-    const Result<std::vector<ListPlace>> entries = ledger_.unsettled().find(place, piece);
+    const Result<std::vector<ListPlace>> entries = unsettled.next(now);
     if (!entries) return std::unexpected(entries.error());
-    if (!given && looked == 0) {
-      const Time first = entries->empty() ? now : entries->front().at - Millis{1};
-      ledger_.unsettled().begins(std::min(first, now - commit_max));
-    }
+    if (entries->empty()) return list;
     for (const ListPlace& entry : *entries) {
-      place = entry;
       if (entry.at + filter.older > now) return list;  // so are all behind it
       const Result<std::optional<Record>> read = ledger_.read(entry.id);
       ++looked;
@@ -99,12 +130,8 @@ Result<KeyList> EmbeddedDesk::list_now(const KeyFilter& filter, const std::strin
       const std::optional<Record>& record = *read;
       std::optional<Held> held = core::step_look(record ? &*record : nullptr, now);
       if (held && filter.takes(*held, now)) list.items.push_back(*std::move(held));
-      if (list.items.size() < filter.items_max) continue;
-      return KeyList{.items = std::move(list.items), .cursor = to_cursor(place), .searched_to = place.at};
-    }
-    if (entries->size() < piece) return list;
-    if (looked >= looks_max || ledger_.clock().stopwatch() >= until) {
-      return KeyList{.items = std::move(list.items), .cursor = to_cursor(place), .searched_to = place.at};
+      if (list.items.size() < filter.items_max && looked < looks_max && ledger_.clock().stopwatch() < until) continue;
+      return KeyList{.items = std::move(list.items), .cursor = to_cursor(entry), .searched_to = entry.at};
     }
   }
 }

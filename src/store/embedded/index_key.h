@@ -20,7 +20,7 @@ class IndexKey {
   static constexpr std::size_t bytes = 1 + sizeof(std::uint64_t) + sizeof(Digest);
 
   static constexpr char expiry = 'e';     // when a record expires
-  static constexpr char unsettled = 'u';  // when a record was claimed that is running or unknown
+  static constexpr char unsettled = 'u';  // when a record was claimed that is unknown or runs for long
 
   IndexKey(char tag, const Expiry& entry) {
     bytes_[0] = tag;

@@ -100,6 +100,7 @@ Result<void> RocksLedger::commit(std::span<const Change> changes) {
     const std::int64_t millis = now.time_since_epoch().count();
     std::memcpy(bytes.data(), &millis, sizeof(millis));
     batch_.Put(engine_->index(), time_mark_key, rocksdb::Slice(bytes.data(), bytes.size())).PermitUncheckedError();
+    unsettled_.age(now, changes, batch_);
   }
 
   rocksdb::WriteOptions durable;
@@ -107,6 +108,7 @@ Result<void> RocksLedger::commit(std::span<const Change> changes) {
   const std::chrono::nanoseconds began = clock_.stopwatch();
   const rocksdb::Status written = engine_->db().Write(durable, &batch_);
   if (!written.ok()) return stop(written.ToString());
+  unsettled_.committed(changes);
   if (mark_time) marked_at_ = now;
   if (Result<void> noted = marker_.write(durable_mark(now)); !noted) return stop(noted.error().detail);
   if (options_.on_commit) options_.on_commit(changes.size(), clock_.stopwatch() - began);

@@ -3,7 +3,7 @@
 //   family    key                               value
 //   records   id (32 bytes)                     record (core/codec.h)
 //   default   'e' ‖ expires_at ‖ id             –            one per record, made with the claim (index_key.h)
-//             'u' ‖ claimed_at ‖ id             –            one per record that is running or unknown
+//             'u' ‖ claimed_at ‖ id             –            one per record that is unknown or runs for long
 //             'i'                               mark of the store's identity, if it has one (core/identity.h)
 //             't'                               time mark    at most one a second, with a batch of records
 //
@@ -69,6 +69,7 @@ class RocksLedger : public Ledger {
  private:
   RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker marker, std::unique_ptr<RocksEngine> engine);
   Result<void> start_clock();
+  Result<void> find_running();
   [[nodiscard]] Mark durable_mark(Time now) const;
   Result<void> stop(const std::string& reason);
 

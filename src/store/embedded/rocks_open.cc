@@ -17,14 +17,17 @@
 
 #include "core/crypto.h"
 #include "core/identity.h"
+#include "store/cursor.h"
 #include "store/embedded/folder.h"
 #include "store/embedded/identity_file.h"
 #include "store/embedded/rocks_engine.h"
 #include "store/embedded/rocks_ledger.h"
+#include "store/embedded/running_note.h"
 #include "store/embedded/wal_marker.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
+#include <semel/store.h>
 #include <semel/stores.h>
 
 namespace semel::store::embedded {
@@ -99,6 +102,7 @@ Result<std::unique_ptr<RocksLedger>> RocksLedger::open(const Clock& clock, Embed
       new RocksLedger(clock, std::move(options), *std::move(marker), *std::move(engine)));
   ledger->identity_ = *identity;
   if (Result<void> started = ledger->start_clock(); !started) return std::unexpected(std::move(started.error()));
+  if (Result<void> found = ledger->find_running(); !found) return std::unexpected(std::move(found.error()));
   return ledger;
 }
 
@@ -117,6 +121,20 @@ Result<void> RocksLedger::start_clock() {
   clock_.start_from(std::max(marked_at_, marker_.last_time()));
   engine_->set_time(clock_.now());
   return marker_.write_synced(durable_mark(clock_.now()));
+}
+
+// A record that cannot be read is not listed; its key stays blocked, and those who ask for it hear why.
+Result<void> RocksLedger::find_running() {
+  const Result<std::vector<Digest>> noted = noted_running(engine_->db(), engine_->records());
+  if (!noted) return std::unexpected(noted.error());
+  std::vector<ListPlace> running;
+  for (const Digest& id : *noted) {
+    const Result<std::optional<Record>> found = read(id);
+    if (!found) continue;
+    const std::optional<Record>& record = *found;
+    if (record && record->state == Record::State::running) running.push_back({.at = record->claimed_at, .id = id});
+  }
+  return unsettled_.start(std::move(running));
 }
 
 }  // namespace semel::store::embedded

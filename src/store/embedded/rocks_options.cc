@@ -14,6 +14,7 @@
 
 #include "store/embedded/engine_log.h"
 #include "store/embedded/record_buffer.h"
+#include "store/embedded/running_note.h"
 #include <semel/key.h>
 
 namespace semel::store::embedded {
@@ -85,6 +86,7 @@ rocksdb::ColumnFamilyOptions records_options(std::size_t cache_bytes, const rock
   // Ids and digests do not compress, and large bodies come compressed.
   options.compression = rocksdb::CompressionType::kNoCompression;
   options.compaction_filter = &filter;
+  options.table_properties_collector_factories.push_back(running_notes());
   // Merges runs of like size: each record is rewritten a few times in its life, where levels would rewrite it at every
   // merge of the whole. A filter per run keeps look-ups cheap. The price is space: up to three times the live records.
   options.compaction_style = rocksdb::CompactionStyle::kCompactionStyleUniversal;

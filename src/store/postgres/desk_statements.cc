@@ -35,7 +35,7 @@ namespace {
 
 // A page should be there within 50 ms, also from a server that has much to do. A list that has not ended goes on with
 // the next page.
-constexpr Millis page_time_max{25};
+constexpr Millis page_time_max{15};
 static_assert(page_time_max <= list_time_max);
 
 constexpr std::int64_t beginning = std::numeric_limits<std::int64_t>::min();  // PostgreSQL's -infinity

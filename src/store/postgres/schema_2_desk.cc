@@ -124,7 +124,8 @@ BEGIN
   -- A holder that goes on after its key would have expired is still running.
   from_at := greatest(from_at, CASE WHEN unknown_only THEN t ELSE t - interval '10 minutes' END);
   next_stage := 1;
-  -- A thousand rows at a time: a loop over each of them in this language would cost several times as much.
+  -- Some rows at a time: a loop over each of them in this language would cost several times as much, and of rows that
+  -- nobody has read for long a thousand take longer than a page may.
   LOOP
     SELECT count(*), max(s.expires_at), (array_agg(s.id))[count(*)],
            array_agg(s.id) FILTER (WHERE s.state = 'running' AND (s.lease_until <= t) = unknown_only
@@ -134,7 +135,7 @@ BEGIN
       FROM (SELECT k.id, k.state, k.space, k.scope, k.claimed_at, k.lease_until, k.expires_at
               FROM semel.keys k
              WHERE k.expires_at >= from_at AND (k.expires_at > from_at OR k.id > from_id)
-             ORDER BY k.expires_at, k.id LIMIT 1000) AS s;
+             ORDER BY k.expires_at, k.id LIMIT 250) AS s;
     FOR r IN
       SELECT k.* FROM unnest(hits) WITH ORDINALITY AS h(id, place) JOIN semel.keys k ON k.id = h.id
        WHERE k.state = 'running' ORDER BY h.place
@@ -150,7 +151,7 @@ BEGIN
         RETURN;
       END IF;
     END LOOP;
-    EXIT WHEN piece < 1000;
+    EXIT WHEN piece < 250;
     looked := looked + piece;
     from_at := piece_at;
     from_id := piece_id;
