@@ -177,11 +177,11 @@ Task<std::expected<Held, Response>> key_of(const Sources* sources, policy::Reque
 Response conflict(std::string_view why, const std::optional<Held>& now) {
   Response answer = error_answer(409, why);
   if (!now) return answer;
-  answer.body.pop_back();
+  answer.body.resize(answer.body.rfind('}'));
   answer.body += ",\"key\":";
   core::json::JsonWriter json(answer.body);
   write_key(json, *now);
-  answer.body += '}';
+  answer.body += "}\n";
   return answer;
 }
 
