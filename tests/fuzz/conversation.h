@@ -120,7 +120,8 @@ inline std::vector<Answer> answers_in(std::string_view said) {
 // its mistake is noticed early or late. What is taken must not depend on it.
 inline std::vector<Answer> taken_in(std::string_view said) {
   std::vector<Answer> answers = answers_in(said);
-  if (!answers.empty() && answers.back().type == "application/problem+json") answers.pop_back();
+  if (!answers.empty() && answers.back().closes && answers.back().type == "application/problem+json")
+    answers.pop_back();
   return answers;
 }
 

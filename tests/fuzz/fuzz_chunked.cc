@@ -72,8 +72,8 @@ void write_anew(const std::string& body) {
     out.append(body).append(semel::http::chunk_end);
   }
   out.append(semel::http::last_chunk);
-  http::Head head;
-  const Reading again = semel::fuzz::read<http::RequestParser>(head, out, 7);
+  semel::http::Head head;
+  const Reading again = semel::fuzz::read<semel::http::RequestParser>(head, out, 7);
   check(again.done && again.body == body && again.size == out.size(), "what is written can be read again");
 }
 
@@ -82,8 +82,8 @@ void write_anew(const std::string& body) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view chunks(reinterpret_cast<const char*>(data), size);
   const std::string input = std::string(opening).append(chunks);
-  http::Head head;
-  const Reading reading = semel::fuzz::read_in_pieces<http::RequestParser>(head, input, 2 + size % 13);
+  semel::http::Head head;
+  const Reading reading = semel::fuzz::read_in_pieces<semel::http::RequestParser>(head, input, 2 + size % 13);
   if (!reading.done) return 0;
   const std::optional<Decoded> expected = decode(chunks);
   check(expected.has_value(), "nothing is taken that is not a chunked body");

@@ -30,13 +30,13 @@ void check_round_trip(const semel::policy::Expression& expression, semel::policy
   std::string text;
   for (const semel::policy::Part& part : expression.parts) {
     if (part.kind != semel::policy::PartKind::literal) {
-      text += policy::part_text(part);
+      text += semel::policy::part_text(part);
       continue;
     }
     for (const char c : part.text) text.append(c == '{' || c == '}' ? 2 : 1, c);
   }
   semel::core::check(text == expression.text, "an expression is written as it was read");
-  semel::core::check(policy::parse_expression(text, use)->parts == expression.parts,
+  semel::core::check(semel::policy::parse_expression(text, use)->parts == expression.parts,
                      "and read again as the same parts");
 }
 
@@ -64,23 +64,23 @@ std::vector<semel::policy::PartValue> taken_apart(std::string_view joined) {
 void check_values(const semel::policy::Expression& expression, const semel::policy::RequestView& request) {
   std::vector<semel::policy::PartValue> values;
   for (const semel::policy::Part& part : expression.parts) {
-    auto value = policy::value_of(part, request);
+    auto value = semel::policy::value_of(part, request);
     if (!value) {
-      semel::core::check(!policy::evaluate(expression, request), "one part that cannot be had is enough");
-      semel::core::check(value.error().part == policy::part_text(part), "the error names the part");
+      semel::core::check(!semel::policy::evaluate(expression, request), "one part that cannot be had is enough");
+      semel::core::check(value.error().part == semel::policy::part_text(part), "the error names the part");
       return;
     }
     semel::core::check(part.optional || (*value && !(*value)->empty()), "a part that must be there is there");
     values.push_back(std::move(*value));
   }
-  const auto joined = policy::evaluate(expression, request);
+  const auto joined = semel::policy::evaluate(expression, request);
   semel::core::check(joined && *joined == semel::policy::join_values(values), "values are joined");
   const bool alone = values.empty() || joined->front() != '\0';
   semel::core::check(alone ? values.size() <= 1 : taken_apart(*joined) == values, "and can be taken apart");
 }
 
 void check_target(const semel::policy::Expression& expression, const semel::policy::RequestView& request) {
-  const auto target = policy::render_target(expression, request, request.body);
+  const auto target = semel::policy::render_target(expression, request, request.body);
   if (!target) return;
   semel::core::check(target->starts_with('/'), "a target is a path");
   semel::core::check(std::ranges::all_of(*target, [](char c) { return c > ' ' && c <= '~'; }), "a target is one line");
@@ -105,7 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   request.body = text;
 
   for (const auto use : {semel::policy::ExpressionUse::identity, semel::policy::ExpressionUse::target}) {
-    const auto parsed = policy::parse_expression(written, use);
+    const auto parsed = semel::policy::parse_expression(written, use);
     if (!parsed) {
       semel::core::check(parsed.error().offset <= written.size(), "a fault is in the text");
       continue;

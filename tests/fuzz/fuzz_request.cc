@@ -23,9 +23,9 @@ using semel::http::Head;
 using semel::http::HeadWriter;
 using semel::http::RequestParser;
 
-void write_anew(const http::Head& head, const std::string& body) {
+void write_anew(const semel::http::Head& head, const std::string& body) {
   std::string out;
-  http::HeadWriter writer = http::HeadWriter::request(out, head.method(), head.target());
+  semel::http::HeadWriter writer = semel::http::HeadWriter::request(out, head.method(), head.target());
   for (const semel::FieldView& field : head.fields()) {
     if (!is_framing(field.name)) writer.field(field.name, field.value);
   }
@@ -33,9 +33,9 @@ void write_anew(const http::Head& head, const std::string& body) {
   writer.end();
   if (!writer.sound()) return;  // obs-text and the like: whoever forwards leaves such a field out
   out.append(body);
-  http::Head again;
+  semel::http::Head again;
   const Reading reading =
-      semel::fuzz::read<http::RequestParser>(again, out, out.size(), semel::fuzz::written_head_bytes);
+      semel::fuzz::read<semel::http::RequestParser>(again, out, out.size(), semel::fuzz::written_head_bytes);
   check(reading.done && reading.size == out.size() && reading.body == body, "what is written is one whole request");
   check(again.method() == head.method() && again.target() == head.target(), "with the same first line");
   check(fields_of(again) == fields_of(head), "and the same fields");
@@ -45,8 +45,8 @@ void write_anew(const http::Head& head, const std::string& body) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  http::Head head;
-  const Reading reading = semel::fuzz::read_in_pieces<http::RequestParser>(head, input, 2 + size % 13);
+  semel::http::Head head;
+  const Reading reading = semel::fuzz::read_in_pieces<semel::http::RequestParser>(head, input, 2 + size % 13);
   if (reading.done && head.version() == 11 && !semel::http::fault_of(head)) write_anew(head, reading.body);
   return 0;
 }

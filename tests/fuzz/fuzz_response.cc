@@ -25,10 +25,10 @@ using semel::http::Head;
 using semel::http::HeadWriter;
 using semel::http::ResponseParser;
 
-void write_anew(const http::Head& head, const std::string& body) {
+void write_anew(const semel::http::Head& head, const std::string& body) {
   if (head.status() < 200 || head.status() > 599 || head.status() == 204 || head.status() == 304) return;
   std::string out;
-  http::HeadWriter writer = http::HeadWriter::response(out, head.status());
+  semel::http::HeadWriter writer = semel::http::HeadWriter::response(out, head.status());
   for (const semel::FieldView& field : head.fields()) {
     if (!is_framing(field.name)) writer.field(field.name, field.value);
   }
@@ -36,9 +36,9 @@ void write_anew(const http::Head& head, const std::string& body) {
   writer.end();
   if (!writer.sound()) return;
   out.append(body);
-  http::Head again;
+  semel::http::Head again;
   const Reading reading =
-      semel::fuzz::read<http::ResponseParser>(again, out, out.size(), semel::fuzz::written_head_bytes);
+      semel::fuzz::read<semel::http::ResponseParser>(again, out, out.size(), semel::fuzz::written_head_bytes);
   check(reading.done && reading.size == out.size() && reading.body == body, "what is written is one whole answer");
   check(again.status() == head.status() && fields_of(again) == fields_of(head), "and says the same");
 }
@@ -61,8 +61,8 @@ void check_repair(std::string_view input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   check_repair(input);
-  http::Head head;
-  const Reading reading = semel::fuzz::read_in_pieces<http::ResponseParser>(head, input, 2 + size % 13);
+  semel::http::Head head;
+  const Reading reading = semel::fuzz::read_in_pieces<semel::http::ResponseParser>(head, input, 2 + size % 13);
   if (reading.done) write_anew(head, reading.body);
   return 0;
 }
