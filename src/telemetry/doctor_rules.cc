@@ -71,7 +71,7 @@ void judge_retries(const ClientCase& client, CaseNotes& judgement) {
                           fmt::format("{} deliveries had the body of one shortly before, and another key", pairs));
   }
   const bool mostly = again >= after_failure_min && at_least(again, 50, failed);
-  const bool when_cut = counts.cut.again >= after_cut_min && at_least(counts.cut.again, 60, counts.cut.failed);
+  const bool when_cut = counts.cut.again >= after_cut_min && at_least(counts.cut.again, 80, counts.cut.failed);
   if (mostly || when_cut) {
     return judgement.find(FindingKind::new_key_per_retry, again,
                           fmt::format("{} of {} failed requests were sent again within 10 minutes with another key",

@@ -63,7 +63,7 @@ const std::vector<Patient> patients{
      [](ClientCase& c) {
        c.counts.runs = 100;
        c.counts.refused = {.failed = 20, .again = 0};
-       c.counts.cut = {.failed = 4, .again = 3};
+       c.counts.cut = {.failed = 5, .again = 4};
      },
      FindingKind::new_key_per_retry},
     {"everything twice",

@@ -308,7 +308,7 @@ TEST_P(DoctorWeek, FindsTheTenAndNoOther) {
   EXPECT_EQ(week.remedies(), std::set<std::string>{R"(ignore = ["/sent_at"])"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, DoctorWeek, testing::Range(std::uint64_t{1}, std::uint64_t{13}));
+INSTANTIATE_TEST_SUITE_P(Seeds, DoctorWeek, testing::Range(std::uint64_t{1}, std::uint64_t{31}));
 
 }  // namespace
 }  // namespace semel::telemetry

@@ -1,7 +1,6 @@
 // What is listed as running or unknown: from memory and from the engine, over crashes, and at what cost.
 //
 // Closing a store writes nothing: what follows a reopen is what follows a crash.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
