@@ -22,6 +22,7 @@
 #include "store/redis/gate.h"
 #include "store/redis/layout.h"
 #include "store/redis/options.h"
+#include "store/redis/primary.h"
 #include "store/redis/resp.h"
 #include "store/redis/scripts.h"
 #include "store/redis/server.h"
@@ -32,7 +33,7 @@ namespace semel::store::redis {
 namespace {
 
 constexpr Millis pause_min{50};
-constexpr Millis pause_max{1'000};
+constexpr Millis pause_max{400};  // a replica that was promoted is to be used within a second
 constexpr Millis look_every{10'000};
 constexpr Millis look_soon{1'000};  // while no claims are taken
 
@@ -67,6 +68,16 @@ Result<void> recognise_store(const RedisFacts& facts, const RedisPlan& plan) {
       "Redis is refused: the identity of its keys is not the one that this gateway was started with; restart it");
 }
 
+Result<Admitted> admitted_at(const Clock& clock, const RedisPlan& plan, const core::RedisHost& host) {
+  Result<RedisConnection> connection = RedisConnection::open(clock, plan.url, host, plan.time_max);
+  if (!connection) return std::unexpected(std::move(connection.error()));
+  Result<RedisFacts> facts = facts_of(clock, *connection, plan.time_max);
+  if (!facts) return std::unexpected(std::move(facts.error()));
+  const Result<void> admitted = admit(*facts, plan.demands);
+  if (!admitted) return std::unexpected(admitted.error());
+  return Admitted{.connection = *std::move(connection), .facts = *std::move(facts)};
+}
+
 // The beats of a gateway that has nothing to do would expire, and would be missed.
 void keep_beats(const Clock& clock, RedisConnection& connection, const std::string& process, std::size_t slots,
                 Millis time_max) {
@@ -80,14 +91,17 @@ void keep_beats(const Clock& clock, RedisConnection& connection, const std::stri
 }  // namespace
 
 Result<Admitted> connect_admitted(const Clock& clock, const RedisPlan& plan) {
-  const core::RedisHost host = plan.url.hosts.empty() ? core::RedisHost{} : plan.url.hosts.front();
-  Result<RedisConnection> connection = RedisConnection::open(clock, plan.url, host, plan.time_max);
-  if (!connection) return std::unexpected(std::move(connection.error()));
-  Result<RedisFacts> facts = facts_of(clock, *connection, plan.time_max);
-  if (!facts) return std::unexpected(std::move(facts.error()));
-  const Result<void> admitted = admit(*facts, plan.demands);
-  if (!admitted) return std::unexpected(admitted.error());
-  return Admitted{.connection = *std::move(connection), .facts = *std::move(facts)};
+  Result<Admitted> admitted = fail(Code::unavailable, "nobody was asked");
+  for (std::size_t adviser = 0; adviser < advisers(plan.url); ++adviser) {
+    const Result<core::RedisHost> host = primary_by(clock, plan.url, adviser, plan.time_max);
+    if (host) {
+      admitted = admitted_at(clock, plan, *host);
+      if (admitted) return admitted;
+    } else if (adviser == 0) {
+      admitted = std::unexpected(host.error());
+    }
+  }
+  return admitted;
 }
 
 RedisDialer::RedisDialer(const Clock& clock, RedisPlan plan, Shared shared, Deliver deliver)
@@ -170,27 +184,25 @@ void RedisDialer::serve() {
   }
 }
 
-// A server that cannot be asked is not judged: the connections that are in use notice it themselves.
+// A server that cannot be asked is not judged, nor one that others have replaced: the connections that are in use
+// notice it themselves.
 void RedisDialer::look_again() {
-  Result<void> good;
   if (!watching_) {
-    const core::RedisHost host = plan_.url.hosts.empty() ? core::RedisHost{} : plan_.url.hosts.front();
-    Result<RedisConnection> fresh = RedisConnection::open(clock_, plan_.url, host, plan_.time_max);
+    const Result<core::RedisHost> host = primary_by(clock_, plan_.url, 0, plan_.time_max);
+    Result<RedisConnection> fresh = fail(Code::unavailable, "no host");
+    if (host) fresh = RedisConnection::open(clock_, plan_.url, *host, plan_.time_max);
     if (fresh) watching_ = *std::move(fresh);
   }
   if (watching_) {
     const Result<RedisFacts> facts = facts_of(clock_, *watching_, plan_.time_max);
-    if (facts) {
-      good = admit(*facts, plan_.demands);
-      if (good) good = recognise_store(*facts, plan_);
-      if (good) {
-        shared_.gate.open(ClaimGate::Closer::settings);
-      } else {
-        shared_.gate.close(ClaimGate::Closer::settings, good.error());
-      }
-    }
-    if (facts) keep_beats(clock_, *watching_, shared_.process, shared_.beats.slots(), plan_.time_max);
-    if (!facts || !shared_.losses.settle(clock_, *watching_, plan_.time_max)) watching_.reset();
+    const bool replaced = facts && !facts->primary && plan_.url.setup != core::RedisUrl::Setup::single;
+    Result<void> good;
+    if (facts) good = admit(*facts, plan_.demands);
+    if (facts && good) good = recognise_store(*facts, plan_);
+    if (facts && good) shared_.gate.open(ClaimGate::Closer::settings);
+    if (!good && !replaced) shared_.gate.close(ClaimGate::Closer::settings, good.error());
+    if (facts && good) keep_beats(clock_, *watching_, shared_.process, shared_.beats.slots(), plan_.time_max);
+    if (!facts || !good || !shared_.losses.settle(clock_, *watching_, plan_.time_max)) watching_.reset();
   }
   look_at_ = clock_.now() + (shared_.gate.closed() ? look_soon : look_every);
 }

@@ -36,7 +36,7 @@ struct RedisPlan {
   Millis time_max{2'000};
 };
 
-// Connects to the server that the address leads to and has it admitted. Gives what it found.
+// Connects to the primary that the address leads to and has it admitted. Gives what it found.
 struct Admitted {
   RedisConnection connection;
   RedisFacts facts;

@@ -60,8 +60,8 @@ class RedisStore : public BatchedStore, public Endings {
 Result<RedisPlan> plan_of(const RedisOptions& options) {
   Result<core::RedisUrl> url = core::parse_redis_url(options.url);
   if (!url) return fail(Code::invalid, "store.url: " + url.error().detail);
-  if (url->setup != core::RedisUrl::Setup::single || url->privacy != core::RedisUrl::Privacy::plain) {
-    return fail(Code::invalid, "store.url: this version of Semel uses one server, without TLS: redis://");
+  if (url->setup == core::RedisUrl::Setup::cluster) {
+    return fail(Code::invalid, "store.url: this version of Semel does not use a cluster");
   }
   return RedisPlan{.url = *std::move(url),
                    .demands = {.replicas = options.replicas, .fsync = options.fsync},
