@@ -1,4 +1,5 @@
-"""Sets of Redis servers, as tests start them: a primary and a replica that a Sentinel watches."""
+"""Sets of Redis servers, as tests start them: a primary and a replica that a Sentinel watches, and a
+cluster."""
 import pathlib
 import shutil
 import subprocess
@@ -87,3 +88,78 @@ class Pair:
     def close(self):
         for each in (self.sentinel, *self.servers):
             each.close()
+
+
+class Cluster:
+    """Three primaries with a replica each, made by redis-cli; prepared. `servers` have ports, and sockets of their own."""
+
+    def __init__(self, binary, **settings):
+        self.servers = [redis_server.Redis(binary, cluster_enabled="yes", cluster_port=programs.free_port(),
+                                           cluster_node_timeout=1000, cluster_config_file="nodes.conf", **settings)
+                        for _ in range(6)]
+        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in self.servers[:3])
+        try:
+            for server in self.servers:
+                server.start()
+            places = [f"127.0.0.1:{server.port}" for server in self.servers]
+            said = programs.run("redis-cli", "--cluster", "create", *places, "--cluster-replicas", 1, "--cluster-yes")
+            if said.returncode != 0:
+                raise RuntimeError(said.stdout + said.stderr)
+            until(self.is_whole)
+            subprocess.run([binary, "migrate", "--url", self.url], check=True, capture_output=True)
+        except BaseException:
+            self.close()
+            raise
+
+    def running(self):
+        return [server for server in self.servers if server.is_running()]
+
+    def primaries(self):
+        return [server for server in self.running() if server.run("ROLE", check=False).startswith("master")]
+
+    def replica_of(self, primary):
+        """The server that follows it, and is up to date with it; None if there is none."""
+        for server in self.running():
+            said = server.run("ROLE", check=False).split()
+            if said[:1] == ["slave"] and int(said[2]) == primary.port and said[3] == "connected":
+                return server
+        return None
+
+    def is_whole(self):
+        """Three primaries that all members agree on, each with a replica."""
+        primaries = self.primaries()
+        return len(primaries) == 3 and all(self.replica_of(each) for each in primaries) and \
+            all("state=online" in each.run("INFO", "replication", check=False) for each in primaries) and \
+            all("cluster_state:ok" in each.run("CLUSTER", "INFO", check=False) for each in self.running())
+
+    def id(self, server):
+        return server.run("CLUSTER", "MYID")
+
+    def kill(self, primary):
+        """Its replica is promoted, and it comes back as a replica."""
+        replica = self.replica_of(primary)
+        primary.kill()
+        until(lambda: replica.run("ROLE", check=False).startswith("master"))
+        primary.start()
+        until(self.is_whole)
+
+    def fail_over(self, primary, *how):
+        """By its replica: asked nicely, FORCE or TAKEOVER."""
+        replica = self.replica_of(primary)
+        replica.run("CLUSTER", "FAILOVER", *how)
+        until(lambda: replica.run("ROLE", check=False).startswith("master"))
+        until(self.is_whole)
+
+    def reshard(self, source, target, slots):
+        said = programs.run("redis-cli", "--cluster", "reshard", f"127.0.0.1:{source.port}", "--cluster-from",
+                            self.id(source), "--cluster-to", self.id(target), "--cluster-slots", slots, "--cluster-yes",
+                            seconds=200)
+        if said.returncode != 0:
+            raise RuntimeError((said.stdout + said.stderr)[-2000:])
+
+    def fences_above_one(self):
+        return sum(server.fences_above_one() for server in self.primaries())
+
+    def close(self):
+        for server in self.servers:
+            server.close()

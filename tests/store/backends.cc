@@ -26,6 +26,7 @@
 #include "store/memory.h"
 #include "store/redis/admin.h"
 #include "store/sealed_store.h"
+#include "support/redis_cluster.h"
 #include "support/redis_server.h"
 #include "support/redis_set.h"
 #include <semel/stores.h>
@@ -131,10 +132,14 @@ class RedisDatabase : public Place {
   explicit RedisDatabase(const RedisServer& server, std::string url, unsigned number = 0) {
     options_.url = std::move(url);
     options_.fsync = core::RedisFsync::everysec;
-    const std::unique_ptr<Clock> clock = make_system_clock();
     server.run({"FLUSHDB"}, number);
-    const Result<bool> prepared = store::redis::prepare_redis(*clock, options_);
-    if (!prepared) throw std::runtime_error("Redis could not be prepared: " + prepared.error().detail);
+    prepare();
+  }
+  explicit RedisDatabase(const RedisCluster& cluster) {
+    options_.url = cluster.url();
+    options_.fsync = core::RedisFsync::everysec;
+    cluster.run_everywhere({"FLUSHALL"});
+    prepare();
   }
 
   store::CapableStore open(Clock& clock) override { return open_with(clock, {}); }
@@ -146,6 +151,12 @@ class RedisDatabase : public Place {
   }
 
  private:
+  void prepare() {
+    const std::unique_ptr<Clock> clock = make_system_clock();
+    const Result<bool> prepared = store::redis::prepare_redis(*clock, options_);
+    if (!prepared) throw std::runtime_error("Redis could not be prepared: " + prepared.error().detail);
+  }
+
   store::redis::RedisOptions options_;
 };
 
@@ -161,6 +172,7 @@ void add_redis(std::vector<Backend>& all) {
   add("redis_tls", [] {
     return std::make_unique<RedisDatabase>(RedisBehindTls::shared().server(), RedisBehindTls::shared().url());
   });
+  add("redis_cluster", [] { return std::make_unique<RedisDatabase>(RedisCluster::shared()); });
   add("redis_sentinel", [] {
     return std::make_unique<RedisDatabase>(RedisWithSentinel::shared().primary(), RedisWithSentinel::shared().url());
   });

@@ -1,19 +1,25 @@
-// Where the primary is. An address may name it, or those who know it: Sentinels, which are asked for every connection.
+// Where the primary is. An address may name it, or those who know it: Sentinels, or the members of a cluster, which are
+// asked for every connection.
 //
-// Whoever is asked may be behind. So what they name is only tried: the server itself must say that it is the primary.
+// Those who are asked may be behind. So what they name is only tried: the server itself must say that it is the
+// primary.
 #pragma once
 
-#include <cstddef>
-
-#include "core/redis_url.h"
+#include "store/redis/connection.h"
+#include "store/redis/plan.h"
+#include "store/redis/server.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
 namespace semel::store::redis {
 
-// How many can be asked.
-std::size_t advisers(const core::RedisUrl& url);
-// What the adviser with that number says. Code::unavailable: it does not answer, or knows of no primary of that name.
-Result<core::RedisHost> primary_by(const Clock& clock, const core::RedisUrl& url, std::size_t adviser, Millis time_max);
+struct Admitted {
+  RedisConnection connection;
+  RedisFacts facts;
+};
+// Connects to the primary that has the bucket of the plan, and has it admitted. Gives what it found.
+Result<Admitted> connect_admitted(const Clock& clock, const RedisPlan& plan);
+// The same without judging what it is.
+Result<Admitted> connect_primary(const Clock& clock, const RedisPlan& plan);
 
 }  // namespace semel::store::redis
