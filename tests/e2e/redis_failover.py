@@ -21,7 +21,7 @@ import programs
 import redis_oracle
 import redis_sets
 
-LATE_S = 5.0  # on a machine with nothing else to do it is below 1
+LATE_S = 5.0  # the machine may be busy
 ACKNOWLEDGED = oracle.CONFIG.replace('url = "$store"', 'url = "$store"\nreplicas = 1')
 
 
