@@ -110,6 +110,7 @@ Result<std::vector<std::size_t>> BucketAsker::primaries() {
     found.emplace(place, bucket);
   }
   std::vector<std::size_t> all;
+  all.reserve(found.size());
   for (const auto& [place, bucket] : found) all.push_back(bucket);
   return all;
 }

@@ -23,7 +23,7 @@
 #include "store/redis/batch.h"
 #include "store/redis/cluster_map.h"
 #include "store/redis/driver.h"
-#include "store/redis/options.h"
+#include "store/redis/losses.h"
 #include "store/waiting.h"
 #include <semel/async.h>
 #include <semel/clock.h>
