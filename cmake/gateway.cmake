@@ -38,7 +38,7 @@ semel_embed_web(semel_admin)
 semel_sources(redis_sources store/redis)
 add_library(semel_redis STATIC ${redis_sources})
 target_include_directories(semel_redis PUBLIC ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(semel_redis PUBLIC semel PRIVATE semel_compile)
+target_link_libraries(semel_redis PUBLIC semel OpenSSL::SSL PRIVATE semel_compile)
 target_precompile_headers(semel_redis PRIVATE ${SEMEL_PRECOMPILED})
 
 # The commands are a library too, so that tests can call what is behind them.

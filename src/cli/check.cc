@@ -106,7 +106,7 @@ int check_config(const CheckOptions& options) {
     return 0;
   }
   const std::unique_ptr<Clock> clock = make_system_clock();
-  if (config->store.kind == config::StoreKind::redis && !report_redis(*config, *clock)) return 1;
+  if (is_redis(config->store.kind) && !report_redis(*config, *clock)) return 1;
   for (const std::string& concern : concerns(*config, *clock)) {
     fmt::print(stderr, "{}: warning: store: {}\n", path, concern);
   }
@@ -116,7 +116,7 @@ int check_config(const CheckOptions& options) {
 int accept_loss(const std::string& path) {
   const auto config = load_config(path);
   if (config == nullptr) return 1;
-  if (config->store.kind != config::StoreKind::redis) {
+  if (!is_redis(config->store.kind)) {
     fmt::print(stderr, "{}: store.url is not a Redis store, which is the only one that can lose calls\n", path);
     return 1;
   }

@@ -102,7 +102,7 @@ int migrate(const MigrateOptions& options) {
   if (!options.urls.empty()) return migrate_each(options.urls);
   const auto config = load_config(options.config);
   if (config == nullptr) return 1;
-  if (config->store.kind == config::StoreKind::redis) return migrate_redis(redis_options(*config));
+  if (is_redis(config->store.kind)) return migrate_redis(redis_options(*config));
   if (config->store.kind == config::StoreKind::postgres) return migrate_databases(*config);
   fmt::print(stderr, "semel: store.url is neither a PostgreSQL nor a Redis store; there is nothing to migrate\n");
   return 1;

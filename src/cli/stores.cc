@@ -36,11 +36,15 @@
 
 namespace semel::cli {
 
+bool is_redis(config::StoreKind kind) {
+  return kind == config::StoreKind::redis || kind == config::StoreKind::redis_cluster;
+}
+
 bool has_store(config::StoreKind kind) {
 #ifdef SEMEL_HAS_POSTGRES
   if (kind == config::StoreKind::postgres) return true;
 #endif
-  return kind == config::StoreKind::embedded || kind == config::StoreKind::memory || kind == config::StoreKind::redis;
+  return kind == config::StoreKind::embedded || kind == config::StoreKind::memory || is_redis(kind);
 }
 
 namespace {
@@ -67,7 +71,7 @@ Result<store::CapableStore> open_inner(const config::Config& config, Clock& cloc
     metrics->batch_writes.add(static_cast<double>(writes));
     metrics->sync_seconds.add(std::chrono::duration<double>(took).count());
   };
-  if (store.kind == config::StoreKind::redis) {
+  if (is_redis(store.kind)) {
     store::redis::RedisOptions options = redis_options(config);
     options.on_commit = count;
     options.on_lost = [metrics](const store::redis::RedisLoss& loss) { report_loss(loss, *metrics); };
@@ -105,7 +109,7 @@ std::vector<core::AesKey> keys_of(const config::StoreConfig& store) {
 bool is_older_than_its_keys(const config::Config& config, Clock& clock) {
   const config::StoreConfig& store = config.store;
   if (store.encryption_keys.empty() || store.kind == config::StoreKind::memory) return false;
-  if (store.kind == config::StoreKind::redis) {
+  if (is_redis(store.kind)) {
     return store::redis::has_plain_names(clock, redis_options(config)).value_or(false);
   }
 #ifdef SEMEL_HAS_POSTGRES

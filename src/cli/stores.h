@@ -17,6 +17,9 @@ namespace semel::cli {
 // Whether this build has stores of that kind.
 bool has_store(config::StoreKind kind);
 
+// One server, Sentinels or a cluster.
+bool is_redis(config::StoreKind kind);
+
 // `metrics` counts what the store reports about itself, if it does.
 Result<store::CapableStore> open_store(const config::Config& config, Clock& clock,
                                        const std::shared_ptr<telemetry::StoreMetrics>& metrics);

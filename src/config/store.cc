@@ -28,10 +28,11 @@ namespace {
 
 using Scheme = std::pair<std::string_view, StoreKind>;
 constexpr std::array schemes{
-    Scheme{"embedded:", StoreKind::embedded},      Scheme{"memory:", StoreKind::memory},
-    Scheme{"postgres://", StoreKind::postgres},    Scheme{"postgresql://", StoreKind::postgres},
-    Scheme{"redis://", StoreKind::redis},          Scheme{"rediss://", StoreKind::redis},
-    Scheme{"redis+sentinel://", StoreKind::redis}, Scheme{"redis+cluster://", StoreKind::redis_cluster}};
+    Scheme{"embedded:", StoreKind::embedded},       Scheme{"memory:", StoreKind::memory},
+    Scheme{"postgres://", StoreKind::postgres},     Scheme{"postgresql://", StoreKind::postgres},
+    Scheme{"redis://", StoreKind::redis},           Scheme{"rediss://", StoreKind::redis},
+    Scheme{"redis+sentinel://", StoreKind::redis},  Scheme{"redis+cluster://", StoreKind::redis_cluster},
+    Scheme{"rediss+sentinel://", StoreKind::redis}, Scheme{"rediss+cluster://", StoreKind::redis_cluster}};
 
 const Scheme* scheme_of(std::string_view url) {
   const auto* const found = std::ranges::find_if(schemes, [&](const Scheme& s) { return url.starts_with(s.first); });

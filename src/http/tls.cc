@@ -11,19 +11,16 @@
 #include <string_view>
 #include <utility>
 
-#include <boost/asio/ip/address.hpp>
-#include <boost/system/error_code.hpp>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/tls1.h>
 #include <openssl/types.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
-#include <openssl/x509v3.h>
 
 #include "core/check.h"
 #include "http/failure.h"
+#include "runtime/tls_rules.h"
 
 namespace semel::http {
 namespace {
@@ -32,20 +29,6 @@ std::unique_ptr<Tls> make(std::shared_ptr<const TlsContext> context, int socket)
   SSL* const session = SSL_new(context->native());
   core::check(session != nullptr && SSL_set_fd(session, socket) == 1, "OpenSSL has memory");
   return std::make_unique<Tls>(std::move(context), session);
-}
-
-void expect_host(SSL* session, const std::string& host) {
-  boost::system::error_code not_an_address;
-  static_cast<void>(boost::asio::ip::make_address(host, not_an_address));
-  bool set = false;
-  if (not_an_address) {
-    set = SSL_set1_host(session, host.c_str()) == 1 && SSL_set_tlsext_host_name(session, host.c_str()) == 1;
-  } else {
-    set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host.c_str()) == 1;
-  }
-  core::check(set, "OpenSSL has memory");
-  // The name must be among the alternative names: a common name is no host (RFC 9525 §2).
-  SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 }
 
 // The certificate has been verified: otherwise the handshake would have failed. Authorities give names without asking
@@ -77,7 +60,7 @@ std::unique_ptr<Tls> Tls::accept(std::shared_ptr<const TlsContext> context, int 
 
 std::unique_ptr<Tls> Tls::connect(std::shared_ptr<const TlsContext> context, int socket, const std::string& host) {
   std::unique_ptr<Tls> tls = make(std::move(context), socket);
-  expect_host(tls->session_, host);
+  runtime::expect_tls_host(tls->session_, host);
   SSL_set_app_data(tls->session_, &tls->refused_);
   SSL_set_connect_state(tls->session_);
   return tls;

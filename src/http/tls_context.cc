@@ -1,5 +1,4 @@
-// We accept TLS 1.2 with forward secrecy and authenticated encryption, and TLS 1.3; no compression, no renegotiation.
-// ALPN agrees on HTTP/1.1 only.
+// What we accept is in runtime/tls_rules.h. ALPN agrees on HTTP/1.1 only.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -11,7 +10,6 @@
 #include <string_view>
 
 #include <openssl/asn1.h>
-#include <openssl/err.h>
 #include <openssl/prov_ssl.h>
 #include <openssl/safestack.h>
 #include <openssl/ssl.h>
@@ -23,25 +21,13 @@
 #include "core/check.h"
 #include "http/certificate.h"
 #include "http/tls.h"
+#include "runtime/tls_rules.h"
 #include <semel/result.h>
 
 namespace semel::http {
 namespace {
 
-constexpr const char* ciphers_tls12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
-constexpr const char* groups = "X25519:P-256:P-384";
 constexpr std::string_view protocol("\x08http/1.1");  // as ALPN writes it
-
-// OpenSSL's last error, in its own words.
-std::string complaint() {
-  const unsigned long error = ERR_peek_last_error();
-  const char* const reason = error == 0 ? nullptr : ERR_reason_error_string(error);
-  return reason == nullptr ? "it cannot be used" : reason;
-}
-
-std::unexpected<Error> unfit(const std::string& file) {
-  return fail(Code::invalid, file + ": " + complaint());
-}
 
 int choose_protocol(SSL* /*session*/, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,
                     unsigned int offered_size, void* /*nothing*/) {
@@ -57,24 +43,8 @@ std::shared_ptr<const TlsContext> make(const SSL_METHOD* method) {
   SSL_CTX* const context = SSL_CTX_new(method);
   core::check(context != nullptr, "OpenSSL has memory");
   auto made = std::make_shared<const TlsContext>(context);
-  const bool set = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
-                   SSL_CTX_set_cipher_list(context, ciphers_tls12) == 1 &&
-                   SSL_CTX_set1_groups_list(context, groups) == 1;
-  core::check(set, "OpenSSL knows the usual suites");
-  SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // An idle connection keeps no buffers; a write that is repeated may have more data than before.
-  SSL_CTX_set_mode(context,
-                   SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  runtime::apply_tls_rules(context);
   return made;
-}
-
-Result<void> load_pair(SSL_CTX* context, const std::string& cert_file, const std::string& key_file) {
-  ERR_clear_error();
-  if (SSL_CTX_use_certificate_chain_file(context, cert_file.c_str()) != 1) return unfit(cert_file);
-  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) return unfit(key_file);
-  if (SSL_CTX_check_private_key(context) != 1) return unfit(key_file);
-  return {};
 }
 
 // The session forgets a certificate that it refuses, so it is written down here for Tls::complaint().
@@ -86,12 +56,6 @@ int note_refused(int accepted, X509_STORE_CTX* store) {
   auto* const refused = session == nullptr ? nullptr : static_cast<std::string*>(SSL_get_app_data(session));
   if (refused != nullptr && certificate != nullptr) *refused = describe(certificate);
   return accepted;
-}
-
-Result<void> trust(SSL_CTX* context, const std::string& ca_file) {
-  ERR_clear_error();
-  if (SSL_CTX_load_verify_file(context, ca_file.c_str()) != 1) return unfit(ca_file);
-  return {};
 }
 
 }  // namespace
@@ -115,17 +79,17 @@ std::optional<std::int64_t> TlsContext::expires_at() const {
 Result<std::shared_ptr<const TlsContext>> TlsContext::for_server(const TlsServerOptions& options) {
   std::shared_ptr<const TlsContext> made = make(TLS_server_method());
   SSL_CTX* const context = made->native();
-  if (Result<void> loaded = load_pair(context, options.cert_file, options.key_file); !loaded) {
+  if (Result<void> loaded = runtime::load_tls_pair(context, options.cert_file, options.key_file); !loaded) {
     return std::unexpected(loaded.error());
   }
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
   if (options.client == ClientCertificate::none) return made;
 
-  if (Result<void> trusted = trust(context, options.client_ca_file); !trusted) {
+  if (Result<void> trusted = runtime::trust_tls(context, options.client_ca_file); !trusted) {
     return std::unexpected(trusted.error());
   }
   STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(options.client_ca_file.c_str());
-  if (names == nullptr) return unfit(options.client_ca_file);
+  if (names == nullptr) return fail(Code::invalid, options.client_ca_file + ": " + runtime::tls_complaint());
   SSL_CTX_set_client_CA_list(context, names);
   constexpr std::array<unsigned char, 5> purpose{'s', 'e', 'm', 'e', 'l'};
   core::check(SSL_CTX_set_session_id_context(context, purpose.data(), purpose.size()) == 1, "the name is short");
@@ -137,13 +101,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::for_server(const TlsServer
 Result<std::shared_ptr<const TlsContext>> TlsContext::for_client(const TlsClientOptions& options) {
   std::shared_ptr<const TlsContext> made = make(TLS_client_method());
   SSL_CTX* const context = made->native();
-  if (options.ca_file.empty()) {
-    core::check(SSL_CTX_set_default_verify_paths(context) == 1, "OpenSSL has memory");
-  } else if (Result<void> trusted = trust(context, options.ca_file); !trusted) {
+  if (Result<void> trusted = runtime::trust_tls(context, options.ca_file); !trusted) {
     return std::unexpected(trusted.error());
   }
   if (!options.cert_file.empty()) {
-    if (Result<void> loaded = load_pair(context, options.cert_file, options.key_file); !loaded) {
+    if (Result<void> loaded = runtime::load_tls_pair(context, options.cert_file, options.key_file); !loaded) {
       return std::unexpected(loaded.error());
     }
   }

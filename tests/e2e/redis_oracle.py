@@ -189,7 +189,7 @@ class Payers:
 
 def acknowledged(server):
     """How many calls the records stand for: one that runs is a claim, one that has ended is an end, too."""
-    script = ("local n = 0 for _, k in ipairs(redis.call('KEYS', 'semel:{*}')) do if k:sub(-1) == '}' then "
+    script = ("local n = 0 for _, k in ipairs(redis.call('KEYS', 'semel:{*}*')) do if k:match('^semel:{%d+}[%w_-]+$') then "
               "local s = redis.call('GETRANGE', k, 1, 1) n = n + (s == 'r' and 1 or 2) end end return n")
     return int(server.run("EVAL", script, 0).split()[-1])
 

@@ -1,12 +1,16 @@
 """A Redis server in a folder of its own: a socket in it, a port of the loopback if replicas are to follow it; ends with the
 program that started it."""
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import time
 
 import programs
+
+
+RECORD = re.compile(r"semel:\{\d+\}[\w-]{43}")
 
 
 def until(holds, seconds=30.0):
@@ -52,9 +56,13 @@ class Redis(programs.Program):
     def prepare(self):
         subprocess.run([self.binary, "migrate", "--url", self.url], check=True, capture_output=True)
 
+    def records(self):
+        """The names of all records."""
+        return [name for name in self.run("--scan", "--pattern", "semel:{*}*").splitlines() if RECORD.fullmatch(name)]
+
     def fences_above_one(self):
         """How many keys were claimed more than once."""
-        names = [name for name in self.run("--scan", "--pattern", "semel:{*}").splitlines() if name.endswith("}")]
+        names = self.records()
         numbers = [self.run("EVAL", "return struct.unpack('>I8', redis.call('GETRANGE', KEYS[1], 8, 15))", 1, name)
                    for name in names]
         return sum(1 for number in numbers if number.strip() not in ("1", "(integer) 1"))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <stdexcept>
@@ -25,7 +26,9 @@
 #include "store/memory.h"
 #include "store/redis/admin.h"
 #include "store/sealed_store.h"
+#include "support/redis_cluster.h"
 #include "support/redis_server.h"
+#include "support/redis_set.h"
 #include <semel/stores.h>
 
 namespace semel::test {
@@ -123,15 +126,20 @@ std::unique_ptr<Place> sealed_database() {
 
 #endif
 
-// A database of the program's own Redis server, emptied and prepared.
+// A database of a Redis server, emptied and prepared. `url` leads to that server.
 class RedisDatabase : public Place {
  public:
-  explicit RedisDatabase(unsigned number) {
-    options_.url = RedisServer::shared().url(number);
+  explicit RedisDatabase(const RedisServer& server, std::string url, unsigned number = 0) {
+    options_.url = std::move(url);
     options_.fsync = core::RedisFsync::everysec;
-    const std::unique_ptr<Clock> clock = make_system_clock();
-    RedisServer::shared().run({"FLUSHDB"}, number);
-    if (!store::redis::prepare_redis(*clock, options_)) throw std::runtime_error("Redis could not be prepared");
+    server.run({"FLUSHDB"}, number);
+    prepare();
+  }
+  explicit RedisDatabase(const RedisCluster& cluster) {
+    options_.url = cluster.url();
+    options_.fsync = core::RedisFsync::everysec;
+    cluster.run_everywhere({"FLUSHALL"});
+    prepare();
   }
 
   store::CapableStore open(Clock& clock) override { return open_with(clock, {}); }
@@ -143,8 +151,32 @@ class RedisDatabase : public Place {
   }
 
  private:
+  void prepare() {
+    const std::unique_ptr<Clock> clock = make_system_clock();
+    const Result<bool> prepared = store::redis::prepare_redis(*clock, options_);
+    if (!prepared) throw std::runtime_error("Redis could not be prepared: " + prepared.error().detail);
+  }
+
   store::redis::RedisOptions options_;
 };
+
+void add_redis(std::vector<Backend>& all) {
+  const auto add = [&](std::string name, std::function<std::unique_ptr<Place>()> make) {
+    all.push_back(
+        {std::move(name), Timing::real, Memory::keeps, std::move(make), Reclaiming::by_itself, Telling::none});
+  };
+  add("redis", [] { return std::make_unique<RedisDatabase>(RedisServer::shared(), RedisServer::shared().url()); });
+  add("redis_encrypted", [] {
+    return std::make_unique<Sealed<RedisDatabase>>(std::cref(RedisServer::shared()), RedisServer::shared().url(1), 1U);
+  });
+  add("redis_tls", [] {
+    return std::make_unique<RedisDatabase>(RedisBehindTls::shared().server(), RedisBehindTls::shared().url());
+  });
+  add("redis_cluster", [] { return std::make_unique<RedisDatabase>(RedisCluster::shared()); });
+  add("redis_sentinel", [] {
+    return std::make_unique<RedisDatabase>(RedisWithSentinel::shared().primary(), RedisWithSentinel::shared().url());
+  });
+}
 
 }  // namespace
 
@@ -168,10 +200,7 @@ std::vector<Backend> all_backends() {
                  [] { return std::make_unique<Database>(PgBouncer::shared().url(), "postgres"); }});
   all.push_back({"postgres_encrypted", Timing::real, Memory::keeps, [] { return sealed_database(); }});
 #endif
-  all.push_back({"redis", Timing::real, Memory::keeps, [] { return std::make_unique<RedisDatabase>(0U); },
-                 Reclaiming::by_itself, Telling::none});
-  all.push_back({"redis_encrypted", Timing::real, Memory::keeps,
-                 [] { return std::make_unique<Sealed<RedisDatabase>>(1U); }, Reclaiming::by_itself, Telling::none});
+  add_redis(all);
   return all;
 }
 

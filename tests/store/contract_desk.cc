@@ -117,20 +117,25 @@ TEST_P(StoreContract, TheDeskSeesAKeyInEveryState) {
 // The whole id of an object whose events run in order finds the event that had its turn last, in whatever state.
 TEST_P(StoreContract, TheDeskFindsTheLastEventOfAnObject) {
   AtTheDesk desk(context_, desk_);
-  const Key object = fresh_key();
+  const auto in_one_home = [&] {
+    Key key = fresh_key();
+    key.home = 5;
+    return key;
+  };
+  const Key object = in_one_home();
   const auto in_order = [&](const char* stamp) {
     Terms ordered = terms();
     ordered.order = std::make_shared<const Order>(Order{.object = object, .stamp = stamp});
     return ordered;
   };
   EXPECT_TRUE(desk.find(desk.id_of(object)).empty());
-  const Key first = fresh_key();
+  const Key first = in_one_home();
   const Granted granted = take(first, in_order("1"));
   const Held running = desk.see(object);
   EXPECT_EQ(running.record.key.id, desk_->named(first).id);
   EXPECT_EQ(running.record.state, Record::State::running);
   ASSERT_EQ(said(complete(first, granted.fence, answer_of("one"))), "ok");
-  const Key second = fresh_key();
+  const Key second = in_one_home();
   ASSERT_EQ(said(complete(second, take(second, in_order("2")).fence, nullptr)), "ok");
   const Held last = desk.see(object);
   EXPECT_EQ(last.record.key.id, desk_->named(second).id);

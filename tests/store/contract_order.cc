@@ -33,11 +33,17 @@ std::string_view word(const Result<Claim>& claim) {
   return std::holds_alternative<Busy>(*claim) ? "busy" : "held";
 }
 
+// An object and its events have one home, so that they are in one place of a store that has several.
+Key together(Key key) {
+  key.home = 5;
+  return key;
+}
+
 // While one event of an object runs, another hears which one it is and how long it may take; other objects do not care.
 TEST_P(StoreContract, EventsOfOneObjectRunOneAtATime) {
-  const Key object = fresh_key();
-  const Key first = fresh_key();
-  const Key second = fresh_key();
+  const Key object = together(fresh_key());
+  const Key first = together(fresh_key());
+  const Key second = together(fresh_key());
   const Terms mine = in_order(terms(), object, "1");
   const Granted granted = take(first, mine);
 
@@ -49,7 +55,7 @@ TEST_P(StoreContract, EventsOfOneObjectRunOneAtATime) {
   EXPECT_EQ(other.record.fence, granted.fence);
   EXPECT_GT(other.lease_left, Millis{0});
   EXPECT_LE(other.lease_left, mine.lease);
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), fresh_key(), "0"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), together(fresh_key()), "0"))), "granted");
 
   ASSERT_EQ(said(complete(first, granted.fence, answer_of("one"))), "ok");
   EXPECT_EQ(take(second, in_order(terms(), object, "2")).fence.number, 1U);
@@ -57,29 +63,29 @@ TEST_P(StoreContract, EventsOfOneObjectRunOneAtATime) {
 
 // Strictly older than what has completed is superseded, as often as it asks; equal is not; and nothing of it is kept.
 TEST_P(StoreContract, WhatIsOlderThanACompletedEventIsSuperseded) {
-  const Key object = fresh_key();
-  const Key newer = fresh_key();
+  const Key object = together(fresh_key());
+  const Key newer = together(fresh_key());
   ASSERT_EQ(said(complete(newer, take(newer, in_order(terms(), object, "5")).fence, answer_of("new"))), "ok");
 
-  const Key older = fresh_key();
+  const Key older = together(fresh_key());
   for (int again = 0; again < 3; ++again) {
     EXPECT_EQ(word(claim(older, in_order(terms(), object, "4"))), "superseded");
   }
   EXPECT_EQ(take(older).fence.number, 1U) << "a superseded claim leaves nothing behind";
-  const Key equal = fresh_key();
+  const Key equal = together(fresh_key());
   ASSERT_EQ(said(complete(equal, take(equal, in_order(terms(), object, "5")).fence, answer_of("as new"))), "ok");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "superseded");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "6"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "superseded");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "6"))), "granted");
 }
 
 // A newer event that failed, or of which nobody knows, has swallowed no older one.
 TEST_P(StoreContract, OnlyACompletedEventMovesTheMark) {
-  const Key object = fresh_key();
-  const Key released = fresh_key();
+  const Key object = together(fresh_key());
+  const Key released = together(fresh_key());
   ASSERT_EQ(said(release(released, take(released, in_order(terms(), object, "9")).fence)), "ok");
-  const Key doubtful = fresh_key();
+  const Key doubtful = together(fresh_key());
   ASSERT_EQ(said(complete(doubtful, take(doubtful, in_order(terms(), object, "8")).fence, nullptr)), "ok");
-  const Key older = fresh_key();
+  const Key older = together(fresh_key());
   ASSERT_EQ(said(complete(older, take(older, in_order(terms(), object, "3")).fence, answer_of("old"))), "ok");
 
   EXPECT_EQ(word(claim(released, in_order(terms(), object, "9"))), "granted");
@@ -87,38 +93,38 @@ TEST_P(StoreContract, OnlyACompletedEventMovesTheMark) {
 
 // A mark that was reached stays, whatever becomes of the events after it.
 TEST_P(StoreContract, TheMarkOutlivesEventsThatFail) {
-  const Key object = fresh_key();
-  const Key done = fresh_key();
+  const Key object = together(fresh_key());
+  const Key done = together(fresh_key());
   ASSERT_EQ(said(complete(done, take(done, in_order(terms(), object, "5")).fence, answer_of("five"))), "ok");
   for (const char* stamp : {"6", "7", "6"}) {
-    const Key failed = fresh_key();
+    const Key failed = together(fresh_key());
     ASSERT_EQ(said(release(failed, take(failed, in_order(terms(), object, stamp)).fence)), "ok");
   }
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "superseded");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "5"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "superseded");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "5"))), "granted");
 }
 
 // While a newer event runs, an older one has to wait, since the newer might fail; but what is older than the mark is
 // superseded at once.
 TEST_P(StoreContract, ARunningEventSupersedesNothingYet) {
-  const Key object = fresh_key();
-  const Key done = fresh_key();
+  const Key object = together(fresh_key());
+  const Key done = together(fresh_key());
   ASSERT_EQ(said(complete(done, take(done, in_order(terms(), object, "2")).fence, answer_of("two"))), "ok");
-  const Key running = fresh_key();
+  const Key running = together(fresh_key());
   const Granted granted = take(running, in_order(terms(), object, "9"));
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "5"))), "busy");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "1"))), "superseded");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "5"))), "busy");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "1"))), "superseded");
   ASSERT_EQ(said(release(running, granted.fence)), "ok");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "5"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "5"))), "granted");
 }
 
 // An event's own record comes first: what has completed is replayed, also when it is old by now, and who repeats a
 // claim whose answer was lost gets the same fence.
 TEST_P(StoreContract, AnEventsOwnRecordComesBeforeItsOrder) {
-  const Key object = fresh_key();
-  const Key old = fresh_key();
+  const Key object = together(fresh_key());
+  const Key old = together(fresh_key());
   ASSERT_EQ(said(complete(old, take(old, in_order(terms(), object, "1")).fence, answer_of("old"))), "ok");
-  const Key newer = fresh_key();
+  const Key newer = together(fresh_key());
   const Terms mine = in_order(terms(), object, "2");
   const Granted granted = take(newer, mine);
   EXPECT_EQ(take(newer, mine).fence, granted.fence);
@@ -133,24 +139,24 @@ TEST_P(StoreContract, AnEventsOwnRecordComesBeforeItsOrder) {
 // An event whose holder died does not keep its object: its lease lapses, another event runs, and its own completion
 // comes too late to move the mark.
 TEST_P(StoreContract, ALapsedEventDoesNotKeepItsObject) {
-  const Key object = fresh_key();
-  const Key lost = fresh_key();
+  const Key object = together(fresh_key());
+  const Key lost = together(fresh_key());
   Terms brief_terms = in_order(terms(), object, "9");
   brief_terms.lease = brief();
   const Granted granted = take(lost, brief_terms);
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "3"))), "busy");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "3"))), "busy");
   outlast(brief());
-  const Key older = fresh_key();
+  const Key older = together(fresh_key());
   const Granted next = take(older, in_order(terms(), object, "3"));
   EXPECT_EQ(said(complete(lost, granted.fence, answer_of("late"))), "fenced");
   ASSERT_EQ(said(complete(older, next.fence, answer_of("three"))), "ok");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "granted");
 }
 
 // The lost event itself may be taken over in its turn, and is superseded if a newer one has completed meanwhile.
 TEST_P(StoreContract, ALapsedEventIsTakenOverInItsTurn) {
-  const Key object = fresh_key();
-  const Key lost = fresh_key();
+  const Key object = together(fresh_key());
+  const Key lost = together(fresh_key());
   Terms brief_terms = in_order(terms(), object, "3");
   brief_terms.lease = brief();
   take(lost, brief_terms);
@@ -158,41 +164,41 @@ TEST_P(StoreContract, ALapsedEventIsTakenOverInItsTurn) {
   const Terms again = in_order(terms(Terms::Lapsed::taken_over), object, "3");
   const Granted second = take(lost, again);
   EXPECT_EQ(second.fence.number, 2U);
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "busy");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "busy");
   ASSERT_EQ(said(complete(lost, second.fence, nullptr)), "ok");
-  const Key newer = fresh_key();
+  const Key newer = together(fresh_key());
   ASSERT_EQ(said(complete(newer, take(newer, in_order(terms(), object, "4")).fence, answer_of("four"))), "ok");
   EXPECT_EQ(word(claim(lost, in_order(terms(Terms::Lapsed::taken_over), object, "3"))), "superseded");
 }
 
 // A holder that renews keeps its object for as long as it works.
 TEST_P(StoreContract, ARenewedEventKeepsItsObject) {
-  const Key object = fresh_key();
-  const Key slow = fresh_key();
+  const Key object = together(fresh_key());
+  const Key slow = together(fresh_key());
   Terms brief_terms = in_order(terms(), object, "1");
   brief_terms.lease = brief();
   const Granted granted = take(slow, brief_terms);
   ASSERT_EQ(said(renew(slow, granted.fence, ample)), "ok");
   outlast(brief());
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "2"))), "busy");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "2"))), "busy");
 }
 
 // Events that come in one delivery are claimed together; when they are done, the newest of them is the mark. Whoever
 // comes with another delivery waits.
 TEST_P(StoreContract, EventsOfOneCompanyDoNotWaitForEachOther) {
-  const Key object = fresh_key();
-  const std::vector<Key> keys{fresh_key(), fresh_key(), fresh_key()};
+  const Key object = together(fresh_key());
+  const std::vector<Key> keys{together(fresh_key()), together(fresh_key()), together(fresh_key())};
   const Terms leader = in_order(terms(), object, "7");
   std::vector<Granted> granted{take(keys[0], leader)};
   granted.push_back(take(keys[1], in_order(terms(), object, "3", leader.owner)));
   granted.push_back(take(keys[2], in_order(terms(), object, "5", leader.owner)));
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "8"))), "busy");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "8", leader.owner + 1))), "busy");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "8"))), "busy");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "8", leader.owner + 1))), "busy");
   for (std::size_t i = keys.size(); i-- > 0;) {
     ASSERT_EQ(said(complete(keys[i], granted[i].fence, answer_of("done"))), "ok");
   }
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "6"))), "superseded");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "7"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "6"))), "superseded");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "7"))), "granted");
 }
 
 // Stamps are compared as bytes: no sign, no terminator, and the shorter of two that begin alike is the older.
@@ -206,68 +212,69 @@ TEST_P(StoreContract, StampsAreComparedAsBytes) {
                                         "\x80",
                                         "\xff",
                                         std::string(stamp_bytes_max, '\xff')};
-  const Key object = fresh_key();
+  const Key object = together(fresh_key());
   for (std::size_t i = 0; i < rising.size(); ++i) {
-    const Key key = fresh_key();
+    const Key key = together(fresh_key());
     ASSERT_EQ(said(complete(key, take(key, in_order(terms(), object, rising[i])).fence, answer_of("x"))), "ok") << i;
     if (i == 0) continue;
-    EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, rising[i - 1]))), "superseded") << i;
+    EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, rising[i - 1]))), "superseded") << i;
   }
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, ""))), "invalid");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, std::string(stamp_bytes_max + 1, 'x')))), "invalid");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, ""))), "invalid");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, std::string(stamp_bytes_max + 1, 'x')))),
+            "invalid");
 }
 
 // A mark lives as long as the event that made it, and goes when it is swept.
 TEST_P(StoreContract, AMarkExpiresWithItsEvent) {
-  const Key object = fresh_key();
-  const Key done = fresh_key();
+  const Key object = together(fresh_key());
+  const Key done = together(fresh_key());
   Terms brief_terms = in_order(terms(), object, "5");
   brief_terms.ttl = brief();
   ASSERT_EQ(said(complete(done, take(done, brief_terms).fence, answer_of("five"))), "ok");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "superseded");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "superseded");
   outlast(brief());
   EXPECT_EQ(sweep(10), counted(2));
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "granted");
 }
 
 // An expired mark counts as absent, swept or not.
 TEST_P(StoreContract, AnExpiredMarkSupersedesNothing) {
-  const Key object = fresh_key();
+  const Key object = together(fresh_key());
   for (const char* stamp : {"5", "6"}) {
-    const Key done = fresh_key();
+    const Key done = together(fresh_key());
     Terms brief_terms = in_order(terms(), object, stamp);
     brief_terms.ttl = brief();
     ASSERT_EQ(said(complete(done, take(done, brief_terms).fence, answer_of("x"))), "ok");
   }
   outlast(brief());
-  const Key late = fresh_key();
+  const Key late = together(fresh_key());
   ASSERT_EQ(said(complete(late, take(late, in_order(terms(), object, "2")).fence, answer_of("two"))), "ok");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "3"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "3"))), "granted");
 }
 
 // A handler that works for longer than ttl keeps its object, though the object's record has expired and is swept.
 TEST_P(StoreContract, AnObjectStaysInUseBeyondItsExpiry) {
-  const Key object = fresh_key();
-  const Key slow = fresh_key();
+  const Key object = together(fresh_key());
+  const Key slow = together(fresh_key());
   Terms brief_terms = in_order(terms(), object, "5");
   brief_terms.ttl = brief();
   const Granted granted = take(slow, brief_terms);
   outlast(brief());
   EXPECT_EQ(sweep(10), 0U);
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "6"))), "busy");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "6"))), "busy");
   ASSERT_EQ(said(complete(slow, granted.fence, answer_of("five"))), "ok");
   EXPECT_EQ(sweep(10), counted(2));
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "granted");
 }
 
 // A claim without order of the same key is judged as ever, and moves no mark.
 TEST_P(StoreContract, ClaimsWithoutOrderKnowNothingOfObjects) {
-  const Key object = fresh_key();
-  const Key key = fresh_key();
+  const Key object = together(fresh_key());
+  const Key key = together(fresh_key());
   ASSERT_EQ(said(release(key, take(key, in_order(terms(), object, "5")).fence)), "ok");
   const Granted plain = take(key);
   EXPECT_EQ(plain.fence.number, 2U);
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "granted");
 }
 
 struct Floor {
@@ -320,8 +327,8 @@ TEST_P(StoreContract, ConcurrentEventsKeepTheirOrder) {
   std::vector<Floor> floors(objects);
   std::vector<Key> marks;
   std::vector<Key> keys;
-  for (std::size_t i = 0; i < objects; ++i) marks.push_back(fresh_key());
-  for (std::size_t i = 0; i < threads * objects * events; ++i) keys.push_back(fresh_key());
+  for (std::size_t i = 0; i < objects; ++i) marks.push_back(together(fresh_key()));
+  for (std::size_t i = 0; i < threads * objects * events; ++i) keys.push_back(together(fresh_key()));
   StartLine together(threads);
   crew_.run(threads, [&](std::size_t thread, boost::asio::io_context& context) {
     for (std::size_t i = 0; i < objects * events; ++i) {
@@ -346,31 +353,31 @@ TEST_P(StoreContract, ConcurrentEventsKeepTheirOrder) {
 
 // What an object has come to is there when the store is opened again, and so is who runs.
 TEST_P(ReopenContract, OrderIsKept) {
-  const Key object = fresh_key();
-  const Key done = fresh_key();
+  const Key object = together(fresh_key());
+  const Key done = together(fresh_key());
   ASSERT_EQ(said(complete(done, take(done, in_order(terms(), object, "5")).fence, answer_of("five"))), "ok");
   reopen();
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "superseded");
-  const Key running = fresh_key();
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "superseded");
+  const Key running = together(fresh_key());
   const Granted granted = take(running, in_order(terms(), object, "7"));
   reopen();
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "8"))), "busy");
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "4"))), "superseded");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "8"))), "busy");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "4"))), "superseded");
   ASSERT_EQ(said(complete(running, granted.fence, answer_of("seven"))), "ok");
   reopen();
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "6"))), "superseded");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "6"))), "superseded");
 }
 
 // An event whose process died keeps its object for as long as its lease, and no longer.
 TEST_P(ReopenContract, AnObjectIsFreeWhenItsHolderDied) {
-  const Key object = fresh_key();
-  const Key lost = fresh_key();
+  const Key object = together(fresh_key());
+  const Key lost = together(fresh_key());
   Terms brief_terms = in_order(terms(), object, "9");
   brief_terms.lease = brief();
   take(lost, brief_terms);
   reopen();
   outlast(brief());
-  EXPECT_EQ(word(claim(fresh_key(), in_order(terms(), object, "3"))), "granted");
+  EXPECT_EQ(word(claim(together(fresh_key()), in_order(terms(), object, "3"))), "granted");
 }
 
 }  // namespace

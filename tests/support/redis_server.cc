@@ -53,6 +53,13 @@ store::redis::RespValue ask_once(const std::string& url, const std::string& comm
 
 }  // namespace
 
+pid_t start_program(const std::vector<std::string>& command, const std::filesystem::path& log) {
+  const pid_t pid = fork();
+  if (pid < 0) throw std::runtime_error("no new process");
+  if (pid == 0) execute(command, log);
+  return pid;
+}
+
 std::uint16_t free_port() {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -105,9 +112,7 @@ void RedisServer::start() {
   }
   std::filesystem::remove(socket());
   const std::filesystem::path log = folder_ / "log";
-  pid_ = fork();
-  if (pid_ < 0) throw std::runtime_error("no new process");
-  if (pid_ == 0) execute(command, log);
+  pid_ = start_program(command, log);
   const auto end = std::chrono::steady_clock::now() + start_max;
   for (;;) {
     try {

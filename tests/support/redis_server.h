@@ -51,4 +51,7 @@ class RedisServer {
 // A port on the loopback that is free now.
 std::uint16_t free_port();
 
+// Starts a program that ends with this one; what it prints goes to `log`. Throws if there is no new process.
+pid_t start_program(const std::vector<std::string>& command, const std::filesystem::path& log);
+
 }  // namespace semel::test

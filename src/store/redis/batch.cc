@@ -98,6 +98,8 @@ CallBatch::Outcome CallBatch::read(std::vector<RespValue>& replies, const Ending
     if (fate == Fate::missed) ++outcome.effects;
     if (fate == Fate::again || fate == Fate::reconnect) {
       outcome.again.push_back(std::move(entry));
+    } else if (fate == Fate::later || fate == Fate::elsewhere) {
+      (fate == Fate::later ? outcome.later : outcome.elsewhere).push_back(std::move(entry));
     } else {
       outcome.answered.push_back(std::move(*entry.waiting));
     }

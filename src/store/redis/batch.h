@@ -18,6 +18,8 @@
 
 #include "store/call.h"
 #include "store/redis/beats.h"
+#include "store/redis/buckets.h"
+#include "store/redis/cluster_map.h"
 #include "store/redis/layout.h"
 #include "store/redis/resp.h"
 #include "store/redis/scripts.h"
@@ -44,6 +46,11 @@ struct RedisEntry {
   std::optional<MissingAnswer> fetching{};  // set if only the answer is missing
   bool whole = false;                       // a large answer goes into the record: there is no room beside it
   std::size_t tries = 0;                    // how often its answer was not where it should be
+  std::size_t bucket = 0;                   // where its record lies
+  bool asking = false;                      // it goes to a server that is being given its slot
+  std::optional<Redirection> detour{};      // where a server has sent it
+  std::size_t hops = 0;                     // how often
+  Time not_before{};                        // it waits until then
 
   [[nodiscard]] StoreCall& call() const { return *waiting->call; }
 };
@@ -51,8 +58,9 @@ using RedisQueue = std::deque<RedisEntry>;
 
 // What the batches of a store remember: which event each object was granted last, and how far the index was swept.
 struct BatchMemory {
-  std::unordered_map<Key, Digest> latest{};  // by object
-  std::size_t swept = 0;
+  Buckets buckets{};
+  std::unordered_map<Key, Digest> latest{};              // by object
+  std::unordered_map<std::size_t, std::size_t> swept{};  // by bucket
 
   void remember(const Key& object, const Digest& event);
 };
@@ -65,6 +73,8 @@ enum class Fate : std::uint8_t {
   answered,
   missed,  // answered, and somebody would miss it if the server lost it
   again,   // it is not settled
+  later,   // the same, and it cannot be before its slot has moved
+  elsewhere,
   reconnect,
 };
 // Reads the replies to a call. `trouble` is set if the server says that it takes no writes for now.
@@ -96,6 +106,8 @@ class CallBatch {
     Verdict verdict = Verdict::told;
     std::vector<Waiting> answered{};
     std::vector<RedisEntry> again{};
+    std::vector<RedisEntry> later{};
+    std::vector<RedisEntry> elsewhere{};
     std::optional<std::uint64_t> found{};  // the number that the beat has written over, if it is not the expected one
     std::size_t effects = 0;               // calls that somebody would miss
     std::optional<Error> trouble{};        // what the server said, if it will not take claims for now

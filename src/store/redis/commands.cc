@@ -1,6 +1,7 @@
 // Calls as commands. What each script expects is said in scripts.cc.
 #include <cstddef>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -34,9 +35,16 @@ std::string_view view(const Digest& digest) {
 class CallWriter {
  public:
   CallWriter(std::string& out, const ScriptHashes& hashes, const RedisEntry& entry, const BatchMemory& memory)
-      : out_(out), hashes_(hashes), entry_(entry), memory_(memory), id_(entry.call().key.id), name_(record_name(id_)) {}
+      : out_(out),
+        hashes_(hashes),
+        entry_(entry),
+        memory_(memory),
+        id_(entry.call().key.id),
+        tag_(memory.buckets.tag(entry.bucket)),
+        name_(record_name(id_, tag_)),
+        index_(index_name(tag_)) {}
 
-  void operator()(const ClaimCall& request) const {
+  void operator()(const ClaimCall& request) {
     const Terms& terms = request.terms;
     const std::string owner = eight_bytes(terms.owner);
     const std::string lease = std::to_string(terms.lease.count());
@@ -45,21 +53,21 @@ class CallWriter {
     const std::string over = terms.only_over ? fence_bytes(*terms.only_over) : std::string();
     const std::string tail = tail_of(entry_.call().key);
     std::vector<std::string_view> arguments{view(request.fingerprint.digest), owner, lease, ttl, takes, over, tail};
-    if (terms.order == nullptr) return script(Script::claim, {name_, index_name}, arguments);
+    if (terms.order == nullptr) return script(Script::claim, {name_, index_}, arguments);
     const Order& order = *terms.order;
     const auto latest = memory_.latest.find(order.object);
     const bool guessed = latest != memory_.latest.end();
-    const std::string other = guessed ? record_name(latest->second) : name_;
+    const std::string other = guessed ? record_name(latest->second, tag_) : name_;
     const std::string company = eight_bytes(order.company);
-    const std::string object = record_name(order.object.id);
+    const std::string object = record_name(order.object.id, tag_);
     for (const std::string_view more : {std::string_view(order.stamp), std::string_view(company), view(id_),
                                         guessed ? view(latest->second) : std::string_view()}) {
       arguments.push_back(more);
     }
-    script(Script::ordered, {name_, index_name, object, other}, arguments);
+    script(Script::ordered, {name_, index_, object, other}, arguments);
   }
 
-  void operator()(const RenewCall& request) const {
+  void operator()(const RenewCall& request) {
     const std::string fence = fence_bytes(request.fence);
     const std::string lease = std::to_string(request.lease.count());
     script(Script::renew, {name_}, {fence, lease});
@@ -71,28 +79,28 @@ class CallWriter {
     const std::string answer = answer_bytes(id_, request.fence, request.response);
     if (answer.size() < apart_from_bytes || entry_.whole) return end(request.fence, "d", answer);
     // The first answer stays, so it is not written over; under the owner's name nobody else's is touched.
-    const std::string body = body_name(id_, request.fence.owner);
-    append_command(out_, {"SET", body, answer, "NX", "PX", body_ms});
+    const std::string body = body_name(id_, request.fence.owner, tag_);
+    command(std::vector<std::string_view>{"SET", body, answer, "NX", "PX", body_ms});
     const std::string fence = fence_bytes(request.fence);
-    script(Script::end, {name_, index_name, channel_name(id_), body}, {fence, "d", ""});
-    replies_ = 2;
+    script(Script::end, {name_, index_, body}, {fence, "d", "", channel_name(id_, tag_)});
   }
 
-  void operator()(const ReleaseCall& request) const { end(request.fence, "f", {}); }
+  void operator()(const ReleaseCall& request) { end(request.fence, "f", {}); }
 
-  void operator()(const SweepCall& /*request*/) const {
-    const std::string begin = std::to_string(memory_.swept);
+  void operator()(const SweepCall& /*request*/) {
+    const auto place = memory_.swept.find(entry_.bucket);
+    const std::string begin = std::to_string(place == memory_.swept.end() ? 0 : place->second);
     const std::string looks = std::to_string(sweep_looks);
-    script(Script::prune, {index_name}, {begin, looks});
+    script(Script::prune, {index_}, {begin, looks});
   }
 
-  void operator()(const ReopenCall& /*request*/) const {
-    script(Script::reopen, {name_, index_name, channel_name(id_)}, {entry_.token});
+  void operator()(const ReopenCall& /*request*/) {
+    script(Script::reopen, {name_, index_}, {entry_.token, channel_name(id_, tag_)});
   }
 
-  void operator()(const LookCall& /*request*/) const { script(Script::look, {name_}, {}); }
+  void operator()(const LookCall& /*request*/) { script(Script::look, {name_}, {}); }
 
-  void operator()(const SettleCall& request) const {
+  void operator()(const SettleCall& request) {
     const core::Settlement& by = request.settlement;
     const std::string fence = fence_bytes(by.fence);
     const std::string act = eight_bytes(by.act);
@@ -100,10 +108,10 @@ class CallWriter {
     const bool done = by.verdict == core::Settlement::Verdict::done;
     const std::string answer = done ? answer_bytes(id_, settled, by.response) : std::string();
     const std::string_view verdict = done ? "d" : by.verdict == core::Settlement::Verdict::not_done ? "n" : "r";
-    script(Script::settle, {name_, index_name, channel_name(id_)}, {fence, act, verdict, answer});
+    script(Script::settle, {name_, index_}, {fence, act, verdict, answer, channel_name(id_, tag_)});
   }
 
-  void operator()(const AppendCall& request) const {
+  void operator()(const AppendCall& request) {
     const std::string number = std::to_string(request.token);
     script(Script::append, {audit_name}, {number, request.text});
   }
@@ -116,24 +124,37 @@ class CallWriter {
   void operator()(const PastCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
   void operator()(const PruneCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
 
+  // Only the large answer of the record.
+  void fetch(const Record& record) {
+    const std::string body = body_name(record.key.id, record.fence.owner, tag_);
+    command(std::vector<std::string_view>{"GET", body});
+  }
+
   [[nodiscard]] std::size_t replies() const { return replies_; }
 
  private:
-  void end(const Fence& fence, std::string_view state, std::string_view answer) const {
+  void end(const Fence& fence, std::string_view state, std::string_view answer) {
     const std::string bytes = fence_bytes(fence);
-    script(Script::end, {name_, index_name, channel_name(id_)}, {bytes, state, answer});
+    script(Script::end, {name_, index_}, {bytes, state, answer, channel_name(id_, tag_)});
   }
 
-  void script(Script which, std::vector<std::string> keys, const std::vector<std::string_view>& arguments) const {
+  void script(Script which, std::initializer_list<std::string_view> keys, std::span<const std::string_view> arguments) {
     const std::string count = std::to_string(keys.size());
     std::vector<std::string_view> words{"EVALSHA", hashes_.at(static_cast<std::size_t>(which)), count};
     words.insert(words.end(), keys.begin(), keys.end());
     words.insert(words.end(), arguments.begin(), arguments.end());
-    append_command(out_, words);
+    command(words);
   }
   void script(Script which, std::initializer_list<std::string_view> keys,
-              const std::vector<std::string_view>& arguments) const {
-    script(which, std::vector<std::string>(keys.begin(), keys.end()), arguments);
+              std::initializer_list<std::string_view> arguments) {
+    script(which, keys, std::span(arguments.begin(), arguments.size()));
+  }
+
+  // A server that is being given a slot answers only to those that say so.
+  void command(std::span<const std::string_view> words) {
+    if (entry_.asking) append_command(out_, {"ASKING"});
+    append_command(out_, words);
+    replies_ += entry_.asking ? 2 : 1;
   }
 
   std::string& out_;
@@ -141,21 +162,22 @@ class CallWriter {
   const RedisEntry& entry_;
   const BatchMemory& memory_;
   const Digest& id_;
+  const std::string& tag_;
   const std::string name_;
-  std::size_t replies_ = 1;
+  const std::string index_;
+  std::size_t replies_ = 0;
 };
 
 }  // namespace
 
 std::size_t append_call(std::string& out, const ScriptHashes& hashes, const RedisEntry& entry,
                         const BatchMemory& memory) {
-  if (entry.fetching) {
-    const Record& record = entry.fetching->value.record;
-    append_command(out, {"GET", body_name(record.key.id, record.fence.owner)});
-    return 1;
-  }
   CallWriter writer(out, hashes, entry, memory);
-  std::visit(writer, entry.call().request);
+  if (entry.fetching) {
+    writer.fetch(entry.fetching->value.record);
+  } else {
+    std::visit(writer, entry.call().request);
+  }
   return writer.replies();
 }
 

@@ -35,7 +35,7 @@ Error refusal_of(const RespValue& reply) {
 
 Result<RedisConnection> RedisConnection::open(const Clock& clock, const core::RedisUrl& url,
                                               const core::RedisHost& host, Millis time_max) {
-  Result<RedisSocket> socket = RedisSocket::connect(url, host, time_max);
+  Result<RedisSocket> socket = RedisSocket::connect(clock, url, host, time_max);
   if (!socket) return std::unexpected(std::move(socket.error()));
   RedisConnection connection(*std::move(socket));
   if (!url.password.empty()) {
@@ -72,7 +72,7 @@ Result<void> RedisConnection::advance(std::vector<RespValue>& replies) {
     if (!size) return std::unexpected(size.error());
     if (*size == 0) break;
     reader_.feed({room.data(), *size});
-    if (*size < room.size()) break;
+    if (*size < room.size() && !socket_.has_more()) break;
   }
   for (;;) {
     Result<std::optional<RespValue>> reply = reader_.next();

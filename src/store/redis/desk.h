@@ -1,4 +1,4 @@
-// The operator's view of a Redis store. It reads over a connection of its own, made when it is first used, so that no
+// The operator's view of a Redis store. It reads over connections of its own, made when they are first used, so that no
 // request waits behind a list; what it writes goes the way of all calls.
 //
 // A list goes by the index of records that are running or of unknown outcome. A search by the beginning of an id has no
@@ -7,10 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "core/settlement.h"
@@ -18,9 +18,11 @@
 #include "store/audit_log.h"
 #include "store/call.h"
 #include "store/desk.h"
-#include "store/redis/connection.h"
-#include "store/redis/dialer.h"
-#include "store/redis/driver.h"
+#include "store/redis/asker.h"
+#include "store/redis/buckets.h"
+#include "store/redis/fleet.h"
+#include "store/redis/plan.h"
+#include "store/redis/resp.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -31,8 +33,8 @@ namespace semel::store::redis {
 
 class RedisDesk : public Desk, public AuditLog {
  public:
-  RedisDesk(const Clock& clock, RedisPlan plan, RedisDriver& driver)
-      : clock_(clock), plan_(std::move(plan)), driver_(driver) {}
+  RedisDesk(const Clock& clock, const RedisPlan& plan, RedisFleet& fleet)
+      : clock_(clock), buckets_(plan.buckets), fleet_(fleet), asker_(clock, plan) {}
 
   Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) override;
   Async<KeyList> list(KeyFilter filter, std::string cursor) override;
@@ -41,22 +43,29 @@ class RedisDesk : public Desk, public AuditLog {
   Async<std::vector<AuditEntry>> read(std::uint64_t after, std::size_t limit) override;
 
  private:
-  Async<std::optional<Held>> look(Digest id);
+  // A record's id, and the bucket that it is in.
+  struct Whereabouts {
+    Digest id{};
+    std::size_t bucket = 0;
+    friend bool operator==(const Whereabouts&, const Whereabouts&) = default;
+  };
+  Async<std::optional<Held>> look(Whereabouts at);
 
   // On the thread of aside_.
-  Result<RedisConnection*> connect();
-  Result<std::vector<RespValue>> ask(const std::string& commands, std::size_t replies);
+  Result<RespValue> ask(std::size_t bucket, std::initializer_list<std::string_view> words);
   Result<std::vector<Held>> look_at(const std::vector<std::string>& names, Time& at);
-  Result<std::vector<Digest>> search(const std::string& id_begins, std::size_t limit);
-  Result<std::optional<Digest>> last_event(const Digest& object);
+  Result<Whereabouts> locate(const Digest& id);
+  Result<std::vector<Whereabouts>> search(const std::string& id_begins, std::size_t limit);
+  Result<void> search_one(std::size_t bucket, const std::string& id_begins, std::vector<Whereabouts>& found);
+  Result<std::optional<Digest>> last_event(const Whereabouts& object);
   Result<KeyList> list_now(const KeyFilter& filter, const std::string& cursor);
   Result<std::vector<AuditEntry>> read_now(std::uint64_t after, std::size_t limit);
   Result<AuditEntry> last_entry();
 
   const Clock& clock_;
-  const RedisPlan plan_;
-  RedisDriver& driver_;
-  std::optional<RedisConnection> connection_;
+  const Buckets buckets_;
+  RedisFleet& fleet_;
+  BucketAsker asker_;
   Aside aside_;
 };
 

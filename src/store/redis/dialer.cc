@@ -22,6 +22,8 @@
 #include "store/redis/gate.h"
 #include "store/redis/layout.h"
 #include "store/redis/options.h"
+#include "store/redis/plan.h"
+#include "store/redis/primary.h"
 #include "store/redis/resp.h"
 #include "store/redis/scripts.h"
 #include "store/redis/server.h"
@@ -32,17 +34,13 @@ namespace semel::store::redis {
 namespace {
 
 constexpr Millis pause_min{50};
-constexpr Millis pause_max{1'000};
+constexpr Millis pause_max{400};  // a replica that was promoted is to be used within a second
 constexpr Millis look_every{10'000};
 constexpr Millis look_soon{1'000};  // while no claims are taken
 
-Result<std::uint64_t> found_beat(const Clock& clock, RedisConnection& connection, const std::string& name,
-                                 Millis time_max) {
-  const Result<RespValue> reply = connection.ask(clock, {"GET", name}, time_max);
-  if (!reply) return std::unexpected(reply.error());
-  if (reply->is_error()) return std::unexpected(refusal_of(*reply));
+std::uint64_t number_in(const RespValue& reply) {
   std::uint64_t number = 0;
-  std::from_chars(reply->text.data(), reply->text.data() + reply->text.size(), number);
+  std::from_chars(reply.text.data(), reply.text.data() + reply.text.size(), number);
   return number;
 }
 
@@ -61,7 +59,8 @@ Result<ScriptHashes> load_scripts(const Clock& clock, RedisConnection& connectio
 
 Result<void> recognise_store(const RedisFacts& facts, const RedisPlan& plan) {
   Result<void> known = recognise(facts, plan.marker);
-  if (!known || facts.identity == plan.identity) return known;
+  const bool elsewhere = plan.cluster != nullptr && facts.identity.empty();
+  if (!known || elsewhere || facts.identity == plan.identity) return known;
   return fail(
       Code::unavailable,
       "Redis is refused: the identity of its keys is not the one that this gateway was started with; restart it");
@@ -69,26 +68,15 @@ Result<void> recognise_store(const RedisFacts& facts, const RedisPlan& plan) {
 
 // The beats of a gateway that has nothing to do would expire, and would be missed.
 void keep_beats(const Clock& clock, RedisConnection& connection, const std::string& process, std::size_t slots,
-                Millis time_max) {
+                const RedisPlan& plan) {
   std::string commands;
   for (std::size_t slot = 0; slot < slots; ++slot) {
-    append_command(commands, {"EXPIRE", beat_name(process, slot), "604800"});
+    append_command(commands, {"EXPIRE", beat_name(process, slot, plan.buckets.tag(plan.bucket)), "604800"});
   }
-  static_cast<void>(connection.ask(clock, commands, slots, time_max));
+  static_cast<void>(connection.ask(clock, commands, slots, plan.time_max));
 }
 
 }  // namespace
-
-Result<Admitted> connect_admitted(const Clock& clock, const RedisPlan& plan) {
-  const core::RedisHost host = plan.url.hosts.empty() ? core::RedisHost{} : plan.url.hosts.front();
-  Result<RedisConnection> connection = RedisConnection::open(clock, plan.url, host, plan.time_max);
-  if (!connection) return std::unexpected(std::move(connection.error()));
-  Result<RedisFacts> facts = facts_of(clock, *connection, plan.time_max);
-  if (!facts) return std::unexpected(std::move(facts.error()));
-  const Result<void> admitted = admit(*facts, plan.demands);
-  if (!admitted) return std::unexpected(admitted.error());
-  return Admitted{.connection = *std::move(connection), .facts = *std::move(facts)};
-}
 
 RedisDialer::RedisDialer(const Clock& clock, RedisPlan plan, Shared shared, Deliver deliver)
     : clock_(clock), plan_(std::move(plan)), shared_(std::move(shared)), deliver_(std::move(deliver)) {}
@@ -102,24 +90,43 @@ RedisDialer::~RedisDialer() {
   if (thread_.joinable()) thread_.join();
 }
 
+std::unexpected<Error> RedisDialer::retire() {
+  shared_.retired = true;
+  return fail(Code::unavailable, "the slot of the beats has moved to another server");
+}
+
+// Whether the home is on a server that is none of those that it has been on or could be promoted on.
+bool RedisDialer::has_moved() {
+  if (plan_.cluster == nullptr) return false;
+  std::vector<std::string> family = plan_.cluster->family(plan_.buckets.slot(plan_.bucket));
+  if (family.empty()) return false;
+  if (!family_.empty() && std::ranges::find(family_, family.front()) == family_.end()) return true;
+  for (std::string& each : family) {
+    if (std::ranges::find(family_, each) == family_.end()) family_.push_back(std::move(each));
+  }
+  return false;
+}
+
 Result<RedisLink> RedisDialer::dial(std::size_t slot) {
   Result<Admitted> admitted = connect_admitted(clock_, plan_);
   if (!admitted) return std::unexpected(std::move(admitted.error()));
+  if (has_moved() || admitted->facts.leaving) return retire();
+  RedisConnection& connection = admitted->connection;
   // Before the marker is asked for: on a server that was emptied everything is lost, and that is to be told.
-  const Result<std::uint64_t> beat =
-      found_beat(clock_, admitted->connection, beat_name(shared_.process, slot), plan_.time_max);
-  if (!beat) return std::unexpected(beat.error());
-  const std::optional<RedisLoss> lost = shared_.beats.resume(slot, *beat, clock_.now());
-  if (lost) shared_.losses.add(*lost, admitted->facts.at);
+  const std::string beat = beat_name(shared_.process, slot, plan_.buckets.tag(plan_.bucket));
+  const Result<RespValue> reply = connection.ask(clock_, {"GET", beat}, plan_.time_max);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->is_error("ASK ")) return retire();
+  if (reply->is_error()) return std::unexpected(refusal_of(*reply));
+  const std::optional<RedisLoss> lost = shared_.beats.resume(slot, number_in(*reply), clock_.now());
+  if (lost) shared_.losses.add(*lost, shared_.process, admitted->facts.at);
   const Result<void> known = recognise_store(admitted->facts, plan_);
   if (!known) return std::unexpected(known.error());
-  if (const Result<void> settled = shared_.losses.settle(clock_, admitted->connection, plan_.time_max); !settled) {
-    return std::unexpected(settled.error());
-  }
-  const Result<ScriptHashes> hashes = load_scripts(clock_, admitted->connection, plan_.time_max);
+  if (const Result<void> settled = shared_.losses.settle(); !settled) return std::unexpected(settled.error());
+  const Result<ScriptHashes> hashes = load_scripts(clock_, connection, plan_.time_max);
   if (!hashes) return std::unexpected(hashes.error());
   shared_.gate.open(ClaimGate::Closer::settings);
-  return RedisLink{.connection = std::move(admitted->connection), .slot = slot, .hashes = *hashes};
+  return RedisLink{.connection = std::move(connection), .slot = slot, .hashes = *hashes};
 }
 
 void RedisDialer::want(std::size_t slot) {
@@ -146,11 +153,11 @@ std::optional<std::size_t> RedisDialer::next(Millis pause) {
 Millis RedisDialer::try_once(std::size_t slot, Millis pause) {
   Result<RedisLink> link = dial(slot);
   const bool good = link.has_value();
-  if (!good) {
+  if (!good && !shared_.retired) {
     const std::scoped_lock lock(mutex_);
     wanted_.push_back(slot);
   }
-  if (shared_.gate.closed()) look_at_ = std::min(look_at_, clock_.now() + look_soon);
+  if (shared_.gate.closed() || shared_.losses.gate().closed()) look_at_ = std::min(look_at_, clock_.now() + look_soon);
   deliver_(std::move(link));
   // Gateways differ by their process, so that a server that comes back is not overrun.
   return good ? Millis{0} : std::clamp(pause * 2, pause_min, pause_max) + Millis{::getpid() % 40};
@@ -158,41 +165,50 @@ Millis RedisDialer::try_once(std::size_t slot, Millis pause) {
 
 void RedisDialer::serve() {
   Millis pause{0};
-  look_at_ = clock_.now() + (shared_.gate.closed() ? look_soon : look_every);
+  const bool closed = shared_.gate.closed() || shared_.losses.gate().closed();
+  look_at_ = clock_.now() + (closed ? look_soon : look_every);
   for (;;) {
     const std::optional<std::size_t> slot = next(pause);
     {
       const std::scoped_lock lock(mutex_);
       if (closing_) return;
     }
-    if (slot) pause = try_once(*slot, pause);
+    if (slot && !shared_.retired) pause = try_once(*slot, pause);
     if (clock_.now() >= look_at_) look_again();
   }
 }
 
-// A server that cannot be asked is not judged: the connections that are in use notice it themselves.
+// A server that cannot be asked is not judged, nor one that others have replaced: the connections that are in use
+// notice it themselves.
 void RedisDialer::look_again() {
-  Result<void> good;
-  if (!watching_) {
-    const core::RedisHost host = plan_.url.hosts.empty() ? core::RedisHost{} : plan_.url.hosts.front();
-    Result<RedisConnection> fresh = RedisConnection::open(clock_, plan_.url, host, plan_.time_max);
-    if (fresh) watching_ = *std::move(fresh);
-  }
-  if (watching_) {
-    const Result<RedisFacts> facts = facts_of(clock_, *watching_, plan_.time_max);
-    if (facts) {
-      good = admit(*facts, plan_.demands);
-      if (good) good = recognise_store(*facts, plan_);
-      if (good) {
-        shared_.gate.open(ClaimGate::Closer::settings);
-      } else {
-        shared_.gate.close(ClaimGate::Closer::settings, good.error());
-      }
+  look_at_ = clock_.now() + look_every;
+  if (shared_.retired) return;
+  Result<RedisFacts> facts = fail(Code::unavailable, "not asked");
+  if (watching_) facts = facts_of(clock_, *watching_, marker_name(plan_.buckets.tag(plan_.bucket)), plan_.time_max);
+  if (!facts) {
+    watching_.reset();
+    Result<Admitted> fresh = connect_primary(clock_, plan_);
+    if (fresh) {
+      facts = std::move(fresh->facts);
+      watching_ = std::move(fresh->connection);
     }
-    if (facts) keep_beats(clock_, *watching_, shared_.process, shared_.beats.slots(), plan_.time_max);
-    if (!facts || !shared_.losses.settle(clock_, *watching_, plan_.time_max)) watching_.reset();
   }
-  look_at_ = clock_.now() + (shared_.gate.closed() ? look_soon : look_every);
+  const bool single = plan_.url.setup == core::RedisUrl::Setup::single;
+  const bool replaced = facts && !single && (!facts->primary || facts->elsewhere);
+  if (facts && !facts->leaving && !replaced) {
+    Result<void> good = admit(*facts, plan_.demands);
+    if (good) good = recognise_store(*facts, plan_);
+    if (good) {
+      shared_.gate.open(ClaimGate::Closer::settings);
+      keep_beats(clock_, *watching_, shared_.process, shared_.beats.slots(), plan_);
+    } else {
+      shared_.gate.close(ClaimGate::Closer::settings, good.error());
+    }
+  }
+  if (replaced) watching_.reset();
+  const bool settled = shared_.losses.settle().has_value();
+  const bool closed = shared_.gate.closed() || shared_.losses.gate().closed();
+  if (closed || !settled) look_at_ = clock_.now() + look_soon;
 }
 
 }  // namespace semel::store::redis

@@ -4,9 +4,10 @@
 // Each connection reads the beat of the one before it in its slot, which tells what has been lost in between.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,33 +16,16 @@
 #include <thread>
 #include <vector>
 
-#include "core/redis_url.h"
 #include "store/redis/batch.h"
 #include "store/redis/beats.h"
 #include "store/redis/connection.h"
 #include "store/redis/gate.h"
 #include "store/redis/losses.h"
-#include "store/redis/server.h"
+#include "store/redis/plan.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
 namespace semel::store::redis {
-
-// The server that a store was opened on. Every later one is compared with it.
-struct RedisPlan {
-  core::RedisUrl url;
-  RedisDemands demands;
-  std::string marker;    // of the store (RedisFacts::marker)
-  std::string identity;  // by which its keys are named (RedisFacts::identity)
-  Millis time_max{2'000};
-};
-
-// Connects to the server that the address leads to and has it admitted. Gives what it found.
-struct Admitted {
-  RedisConnection connection;
-  RedisFacts facts;
-};
-Result<Admitted> connect_admitted(const Clock& clock, const RedisPlan& plan);
 
 // A connection in its slot, with our scripts on the server.
 struct RedisLink {
@@ -59,7 +43,8 @@ class RedisDialer {
     BeatBook& beats;
     ClaimGate& gate;
     LossDesk& losses;
-    std::string process;  // of the names of the beats
+    std::atomic<bool>& retired;  // set when the home of the beats has moved to another primary: nothing more is done
+    std::string process;         // of the names of the beats
   };
   // `deliver` is called on the dialer's thread, with a connection or with what went wrong.
   RedisDialer(const Clock& clock, RedisPlan plan, Shared shared, Deliver deliver);
@@ -77,6 +62,8 @@ class RedisDialer {
   std::optional<std::size_t> next(Millis pause);
   Millis try_once(std::size_t slot, Millis pause);
   void look_again();
+  [[nodiscard]] bool has_moved();
+  std::unexpected<Error> retire();
 
   const Clock& clock_;
   const RedisPlan plan_;
@@ -84,6 +71,7 @@ class RedisDialer {
   const Deliver deliver_;
   std::optional<RedisConnection> watching_;  // of the thread
   Time look_at_{};                           // the same: when to look again
+  std::vector<std::string> family_{};        // the same: the servers of the shard, one of which is the primary
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::size_t> wanted_;

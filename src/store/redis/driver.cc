@@ -16,10 +16,6 @@
 
 #include <sys/poll.h>
 
-#include <boost/asio/associated_executor.hpp>
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-
 #include "core/encoding.h"
 #include "core/seal.h"
 #include "store/call.h"
@@ -31,7 +27,6 @@
 #include "store/redis/layout.h"
 #include "store/short_turns.h"
 #include "store/waiting.h"
-#include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -43,14 +38,14 @@ constexpr Millis grace{500};            // for a connection to come back before 
 constexpr Millis tick{50};              // how exact deadlines are
 constexpr Millis pause{20};             // before a server that takes no writes is asked again
 constexpr Millis wait_max{1'000};       // of WAIT
-
-std::string random_token(std::size_t bytes) {
-  const core::Salt salt = random_salt();
-  return {reinterpret_cast<const char*>(salt.data()), std::min(bytes, salt.size())};
-}
+constexpr std::size_t hops_max = 4;     // of a call that servers send to each other, before it rests
 
 Error late() {
   return {.code = Code::unavailable, .detail = "Redis did not answer in time; the call may have been applied"};
+}
+
+Error closed_error() {
+  return {.code = Code::unavailable, .detail = "the store was closed; the call may have been applied"};
 }
 
 // Not so the end of a claim: what it reports has happened.
@@ -82,18 +77,33 @@ std::vector<RedisEntry> take_if(RedisQueue& queue, const Takes& takes) {
 
 }  // namespace
 
-RedisDriver::RedisDriver(const Clock& clock, RedisDriverOptions options)
+std::string random_token(std::size_t bytes) {
+  const core::Salt salt = random_salt();
+  return {reinterpret_cast<const char*>(salt.data()), std::min(bytes, salt.size())};
+}
+
+RedisDriver::RedisDriver(const Clock& clock, RedisDriverOptions options, LossDesk& losses, Elsewhere elsewhere)
     : clock_(clock),
       options_(std::move(options)),
       process_(core::to_hex(random_token(8))),
       beats_(connections),
-      losses_(gate_, options_.on_loss, process_, options_.on_lost),
-      dialer_(clock, options_.plan, {.beats = beats_, .gate = gate_, .losses = losses_, .process = process_},
-              [this](Result<RedisLink> link) { intake_.add(std::move(link)); }) {}
+      losses_(losses),
+      elsewhere_(std::move(elsewhere)),
+      dialer_(clock, options_.plan,
+              {.beats = beats_, .gate = gate_, .losses = losses_, .retired = retired_, .process = process_},
+              [this](Result<RedisLink> link) { intake_.add(std::move(link)); }) {
+  state_.memory.buckets = options_.plan.buckets;
+}
 
 RedisDriver::~RedisDriver() {
+  stop();
+}
+
+void RedisDriver::stop() {
   intake_.close();
   if (thread_.joinable()) thread_.join();
+  for (RedisEntry& entry : intake_.take().calls) refuse_now(std::move(entry), closed_error());
+  state_.answered.post();
 }
 
 Result<void> RedisDriver::start() {
@@ -105,15 +115,10 @@ Result<void> RedisDriver::start() {
   return {};
 }
 
-Task<void> RedisDriver::submit(StoreCall& call) {
-  auto start = [this, &call](AnswerHandler handler) {
-    boost::asio::executor_work_guard<Executor> work(boost::asio::get_associated_executor(handler));
-    RedisEntry entry{.waiting = std::make_unique<Waiting>(&call, std::move(handler), std::move(work)),
-                     .deadline = clock_.now() + options_.time_max};
-    if (std::holds_alternative<ReopenCall>(call.request)) entry.token = random_token(3);
-    intake_.add(std::move(entry));
-  };
-  return boost::asio::async_initiate<const AnswerToken&, void()>(std::move(start), AnswerToken{});
+void RedisDriver::start_later() {
+  state_.lost_at = clock_.now();
+  for (std::size_t slot = 0; slot < connections; ++slot) dialer_.want(slot);
+  thread_ = std::thread([this] { serve(); });
 }
 
 void RedisDriver::serve() {
@@ -123,22 +128,63 @@ void RedisDriver::serve() {
     const bool closing = taken.closing;
     take_in(std::move(taken));
     if (closing) break;
+    if (retired_) hand_over();
     expire();
     send();
     state_.answered.post();
     wait();
   }
-  const Error closed{.code = Code::unavailable, .detail = "the store was closed; the call may have been applied"};
+  const Error closed = closed_error();
   for (const auto& pipe : state_.pipes) {
     if (pipe->batch == nullptr) continue;
     for (RedisEntry& entry : pipe->batch->take()) refuse_now(std::move(entry), closed);
   }
   for (RedisEntry& entry : state_.queue) refuse_now(std::move(entry), closed);
+  for (RedisEntry& entry : state_.later) refuse_now(std::move(entry), closed);
   state_.answered.post();
 }
 
+// What is left goes to whoever has the slots now; not at once, since nobody may have taken them over yet.
+void RedisDriver::hand_over() {
+  for (const auto& pipe : state_.pipes) {
+    if (pipe->batch != nullptr) again(pipe->batch->take());
+  }
+  state_.pipes.clear();
+  if (state_.queue.empty() && state_.later.empty()) return;
+  ::poll(nullptr, 0, static_cast<int>(pause.count()));
+  for (RedisEntry& entry : std::exchange(state_.queue, {})) elsewhere_(std::move(entry));
+  for (RedisEntry& entry : std::exchange(state_.later, {})) elsewhere_(std::move(entry));
+}
+
+void RedisDriver::send_away(std::vector<RedisEntry> entries) {
+  for (RedisEntry& entry : entries) {
+    if (++entry.hops % hops_max == 0) entry.not_before = clock_.now() + pause;
+    elsewhere_(std::move(entry));
+  }
+}
+
+// Until their slot has moved a little further. One that was sent here for once goes back to where it came from.
+void RedisDriver::put_off(std::vector<RedisEntry> entries) {
+  for (RedisEntry& entry : entries) {
+    entry.not_before = clock_.now() + pause;
+    if (entry.asking) {
+      elsewhere_(std::move(entry));
+    } else {
+      state_.later.push_back(std::move(entry));
+    }
+  }
+}
+
 void RedisDriver::take_in(Intake::Taken taken) {
-  for (RedisEntry& entry : taken.calls) state_.queue.push_back(std::move(entry));
+  const Time now = clock_.now();
+  for (RedisEntry& entry : std::exchange(state_.later, {})) taken.calls.push_back(std::move(entry));
+  for (RedisEntry& entry : taken.calls) {
+    if (entry.not_before > now && entry.deadline > now) {
+      state_.later.push_back(std::move(entry));
+    } else {
+      state_.queue.push_back(std::move(entry));
+    }
+  }
   for (Result<RedisLink>& link : taken.links) {
     if (link) {
       state_.pipes.push_back(std::make_unique<RedisPipe>(*std::move(link)));
@@ -172,6 +218,7 @@ void RedisDriver::expire() {
     for (RedisEntry& entry : take_if(state_.queue, is_impatient)) refuse_now(std::move(entry), *state_.down);
   }
   if (const std::optional<Error> closed = gate_.closed()) refuse_claims(*closed);
+  if (const std::optional<Error> closed = losses_.gate().closed()) refuse_claims(*closed);
   for (RedisEntry& entry : take_if(state_.queue, [&](const RedisEntry& each) { return each.deadline <= now; })) {
     refuse_now(std::move(entry), late());
   }
@@ -183,7 +230,7 @@ void RedisDriver::send() {
     RedisPipe& pipe = *state_.pipes[i];
     if (pipe.batch != nullptr) continue;
     pipe.batch = std::make_unique<CallBatch>(state_.queue, state_.memory);
-    pipe.ending = {.beat_name = beat_name(process_, pipe.link.slot),
+    pipe.ending = {.beat_name = beat_name(process_, pipe.link.slot, options_.plan.buckets.tag(options_.plan.bucket)),
                    .beat = beats_.next(pipe.link.slot),
                    .replicas = options_.plan.demands.replicas,
                    .patience = std::min(options_.time_max / 2, wait_max)};
@@ -201,9 +248,9 @@ void RedisDriver::wait() {
     sockets.push_back({.fd = pipe->link.connection.descriptor(), .events = events, .revents = 0});
   }
   const auto busy = [](const auto& pipe) { return pipe->batch != nullptr; };
-  const bool idle = state_.queue.empty() && std::ranges::none_of(state_.pipes, busy);
+  const bool idle = state_.queue.empty() && state_.later.empty() && std::ranges::none_of(state_.pipes, busy);
   const bool paused = clock_.now() < state_.pause_until;
-  intake_.wait(sockets, idle ? wait_max : paused ? pause : tick);
+  intake_.wait(sockets, idle ? wait_max : paused || !state_.later.empty() ? pause : tick);
   for (std::size_t i = sockets.size(); i-- > 0;) {  // from behind: one that is lost leaves its place
     if (sockets[i].revents != 0) advance(*state_.pipes[i]);
   }
@@ -232,6 +279,8 @@ void RedisDriver::settle(RedisPipe& pipe) {
   for (Waiting& waiting : outcome.answered) state_.answered.add(std::move(waiting));
   if (outcome.trouble) state_.pause_until = clock_.now() + pause;
   again(std::move(outcome.again));
+  put_off(std::move(outcome.later));
+  send_away(std::move(outcome.elsewhere));
   if (outcome.verdict == CallBatch::Verdict::reconnect) {
     lose(pipe, {.code = Code::unavailable, .detail = "Redis has changed; looking at it again"});
   }

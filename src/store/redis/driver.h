@@ -10,6 +10,7 @@
 // whether it was applied.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -17,10 +18,10 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/redis_url.h"
-#include "store/call.h"
 #include "store/redis/batch.h"
 #include "store/redis/beats.h"
 #include "store/redis/dialer.h"
@@ -28,8 +29,8 @@
 #include "store/redis/intake.h"
 #include "store/redis/losses.h"
 #include "store/redis/options.h"
+#include "store/redis/plan.h"
 #include "store/waiting.h"
-#include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -52,19 +53,30 @@ struct RedisPipe {
   std::chrono::nanoseconds sent_at{};
 };
 
+// Some random bytes.
+std::string random_token(std::size_t bytes);
+
 class RedisDriver {
  public:
-  RedisDriver(const Clock& clock, RedisDriverOptions options);
+  // Takes calls that this server has sent away, on the driver's thread.
+  using Elsewhere = std::function<void(RedisEntry)>;
+
+  RedisDriver(const Clock& clock, RedisDriverOptions options, LossDesk& losses, Elsewhere elsewhere);
   // Calls that are under way are answered with Code::unavailable.
   ~RedisDriver();
   RedisDriver(const RedisDriver&) = delete;
   RedisDriver& operator=(const RedisDriver&) = delete;
 
-  // Makes the first connection and starts. Call it once, before submit().
+  // Makes the first connection and starts. Call it once.
   Result<void> start();
+  // The same without waiting for the connection.
+  void start_later();
+  // Answers every call that is under way with Code::unavailable, and takes no more.
+  void stop();
 
-  // Completes, on the caller's executor, when the call has been answered. `call` must live until then.
-  Task<void> submit(StoreCall& call);
+  void add(RedisEntry entry) { intake_.add(std::move(entry)); }
+  // The home of its beats has moved to another primary. It takes no more calls.
+  [[nodiscard]] bool is_retired() const { return retired_; }
 
  private:
   void serve();
@@ -78,6 +90,9 @@ class RedisDriver {
   void again(std::vector<RedisEntry> entries);
   void refuse_now(RedisEntry entry, const Error& error);
   void refuse_claims(const Error& error);
+  void send_away(std::vector<RedisEntry> entries);
+  void put_off(std::vector<RedisEntry> entries);
+  void hand_over();
 
   const Clock& clock_;
   const RedisDriverOptions options_;
@@ -85,11 +100,14 @@ class RedisDriver {
   Intake intake_;
   ClaimGate gate_;
   BeatBook beats_;
-  LossDesk losses_;
+  LossDesk& losses_;
+  const Elsewhere elsewhere_;
+  std::atomic<bool> retired_ = false;
 
   // Of the driver's thread.
   struct State {
     RedisQueue queue{};
+    std::vector<RedisEntry> later{};  // those that wait for their time
     std::vector<std::unique_ptr<RedisPipe>> pipes{};
     BatchMemory memory{};
     Wakes answered{};

@@ -53,6 +53,10 @@ Time time_at(std::string_view bytes, std::size_t at) {
   return Time{Millis{static_cast<Millis::rep>(number_at(bytes, at))}};
 }
 
+std::string tagged(std::string_view tag) {
+  return std::string(prefix).append(tag).append("}");
+}
+
 template <class Bytes>
 void copy(std::string_view from, Bytes& to) {
   std::ranges::copy(from.substr(0, to.size()), to.begin());
@@ -60,38 +64,52 @@ void copy(std::string_view from, Bytes& to) {
 
 }  // namespace
 
-std::string record_name(const Digest& id) {
-  std::string name(prefix);
-  return name.append(core::to_base64(bytes_of(id), core::Base64::url)).append("}");
+std::string record_name(const Digest& id, std::string_view tag) {
+  return tagged(tag).append(core::to_base64(bytes_of(id), core::Base64::url));
 }
 
-std::string body_name(const Digest& id, std::uint64_t owner) {
-  return record_name(id).append(":b:").append(core::to_hex(eight_bytes(owner)));
+std::string body_name(const Digest& id, std::uint64_t owner, std::string_view tag) {
+  return record_name(id, tag).append(":b:").append(core::to_hex(eight_bytes(owner)));
 }
 
-std::string channel_name(const Digest& id) {
-  return record_name(id).append(":e");
+std::string channel_name(const Digest& id, std::string_view tag) {
+  return record_name(id, tag).append(":e");
 }
 
-std::string beat_name(std::string_view process, std::size_t slot) {
-  return std::string("semel:{0}:beat:").append(process).append(":").append(std::to_string(slot));
+std::string beat_name(std::string_view process, std::size_t slot, std::string_view tag) {
+  return tagged(tag).append(":beat:").append(process).append(":").append(std::to_string(slot));
+}
+
+std::string marker_name(std::string_view tag) {
+  return tagged(tag).append(":store");
+}
+
+std::string index_name(std::string_view tag) {
+  return tagged(tag).append(":open");
+}
+
+std::string_view tag_in(std::string_view name) {
+  if (!name.starts_with(prefix)) return {};
+  const std::string_view rest = name.substr(prefix.size());
+  return rest.substr(0, rest.find('}'));
 }
 
 std::optional<Digest> id_in(std::string_view name) {
-  if (!name.starts_with(prefix) || name.size() <= prefix.size() + id_letters) return std::nullopt;
-  const std::string_view rest = name.substr(prefix.size() + id_letters);
-  if (rest != "}" && rest != "}:e") return std::nullopt;
-  const std::optional<std::string> bytes = core::from_base64(name.substr(prefix.size(), id_letters), core::Base64::url);
+  const std::size_t begin = prefix.size() + tag_in(name).size() + 1;
+  if (!name.starts_with(prefix) || name.size() < begin + id_letters) return std::nullopt;
+  const std::string_view rest = name.substr(begin + id_letters);
+  if (!rest.empty() && rest != ":e") return std::nullopt;
+  const std::optional<std::string> bytes = core::from_base64(name.substr(begin, id_letters), core::Base64::url);
   Digest id{};
   if (!bytes || bytes->size() != id.size()) return std::nullopt;
   copy(*bytes, id);
   return id;
 }
 
-std::string name_begins(std::string_view id_begins) {
+std::string names_beginning(std::string_view id_begins) {
   // Six bits are a letter: those that are not all there are left out.
   const std::size_t letters = id_begins.size() * 8 / 6;
-  return std::string(prefix).append(core::to_base64(id_begins, core::Base64::url).substr(0, letters));
+  return tagged("*").append(core::to_base64(id_begins, core::Base64::url).substr(0, letters)).append("*");
 }
 
 std::string eight_bytes(std::uint64_t number) {

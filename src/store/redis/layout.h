@@ -1,14 +1,16 @@
 // What lies in Redis, by name and by byte.
 //
-//   semel:{ID}            the record of a key, or of an object whose events are ordered; ID is base64url of 32 bytes
-//   semel:{ID}:b:OWNER    a large answer, beside the record that names its owner
-//   semel:{ID}:e          channel: the key has ended, and somebody waits for it
-//   semel:{0}:store       the marker of a prepared server: format and the random id of the store
-//   semel:{0}:identity    how keys are named: "plain", or a mark and the wrapped identity
-//   semel:{0}:open        sorted set: records that are running or of unknown outcome, by the time of their claim
-//   semel:{0}:audit       list: what operators did
-//   semel:{0}:loss        list: losses that nobody has accepted yet;  semel:{0}:accepted  when they were accepted
-//   semel:{0}:beat:…      how far each connection of each gateway has come
+//   semel:{TAG}ID            the record of a key, or of an object whose events are ordered; ID is base64url of 32 bytes
+//   semel:{TAG}ID:b:OWNER    a large answer, beside the record that names its owner
+//   semel:{TAG}ID:e          channel: the key has ended, and somebody waits for it
+//   semel:{TAG}:store        the marker of a prepared server: format and the random id of the store
+//   semel:{TAG}:open         sorted set: records that are running or of unknown outcome, by the time of their claim
+//   semel:{TAG}:beat:…       how far each connection of each gateway has come
+//   semel:{0}:identity       how keys are named: "plain", or a mark and the wrapped identity
+//   semel:{0}:audit          list: what operators did
+//   semel:{0}:loss           list: losses that nobody has accepted yet;  semel:{0}:accepted  when they were accepted
+//
+// The tag is that of the bucket (buckets.h); a single server has one, and its tag is 0.
 //
 // The value of a record, numbers big-endian; scripts.cc reads the same bytes, counted from 1:
 //
@@ -30,21 +32,23 @@
 
 namespace semel::store::redis {
 
-inline constexpr std::string_view marker_name = "semel:{0}:store";
+inline constexpr std::string_view single_tag = "0";
 inline constexpr std::string_view identity_name = "semel:{0}:identity";
-inline constexpr std::string_view index_name = "semel:{0}:open";
 inline constexpr std::string_view audit_name = "semel:{0}:audit";
 inline constexpr std::string_view loss_name = "semel:{0}:loss";
 inline constexpr std::string_view accepted_name = "semel:{0}:accepted";
 
-std::string record_name(const Digest& id);
-std::string body_name(const Digest& id, std::uint64_t owner);
-std::string channel_name(const Digest& id);
-std::string beat_name(std::string_view process, std::size_t slot);
-// The id in the name of a record or a channel. None if it is another name.
+std::string record_name(const Digest& id, std::string_view tag = single_tag);
+std::string body_name(const Digest& id, std::uint64_t owner, std::string_view tag = single_tag);
+std::string channel_name(const Digest& id, std::string_view tag = single_tag);
+std::string beat_name(std::string_view process, std::size_t slot, std::string_view tag = single_tag);
+std::string marker_name(std::string_view tag = single_tag);
+std::string index_name(std::string_view tag = single_tag);
+// The id in the name of a record or a channel, and the tag. None if it is another name.
 std::optional<Digest> id_in(std::string_view name);
-// What names of records begin with whose ids begin with these bytes.
-std::string name_begins(std::string_view id_begins);
+std::string_view tag_in(std::string_view name);
+// A pattern of SCAN for the names of records whose ids begin with these bytes.
+std::string names_beginning(std::string_view id_begins);
 
 std::string eight_bytes(std::uint64_t number);
 std::uint64_t number_at(std::string_view bytes, std::size_t at);

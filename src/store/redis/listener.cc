@@ -18,8 +18,9 @@
 
 #include "core/check.h"
 #include "store/redis/connection.h"
-#include "store/redis/dialer.h"
 #include "store/redis/layout.h"
+#include "store/redis/plan.h"
+#include "store/redis/primary.h"
 #include "store/redis/resp.h"
 #include "store/redis/scripts.h"
 #include <semel/clock.h>
@@ -51,10 +52,10 @@ ChannelListener::~ChannelListener() {
   close(wake_fd_);
 }
 
-void ChannelListener::expect(const Digest& id) {
+void ChannelListener::expect(const Digest& id, std::size_t bucket) {
   {
     const std::scoped_lock lock(mutex_);
-    expected_.push_back(id);
+    expected_.push_back({.id = id, .bucket = bucket});
     if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
   }
   const std::uint64_t one = 1;
@@ -63,7 +64,7 @@ void ChannelListener::expect(const Digest& id) {
 
 void ChannelListener::serve() {
   for (;;) {
-    std::vector<Digest> expected;
+    std::vector<Expected> expected;
     {
       const std::scoped_lock lock(mutex_);
       if (closing_) return;
@@ -93,18 +94,19 @@ void ChannelListener::connect() {
 }
 
 // Subscribes, then marks the records. Those that do not run have ended already.
-Result<void> ChannelListener::work(Ears& ears, const std::vector<Digest>& expected) {
+Result<void> ChannelListener::work(Ears& ears, const std::vector<Expected>& expected) {
   if (expected.empty()) return {};
   std::string subscriptions;
   std::string marks;
   std::size_t fresh = 0;
-  for (const Digest& id : expected) {
+  for (const auto& [id, bucket] : expected) {
     const Key key{.id = id, .scope = {}, .space = {}};
-    if (ears.channels.insert_or_assign(key, clock_.now()).second) {
-      append_command(subscriptions, {"SSUBSCRIBE", channel_name(id)});
+    const std::string& tag = plan_.buckets.tag(bucket);
+    if (ears.channels.insert_or_assign(key, Channel{.bucket = bucket, .since = clock_.now()}).second) {
+      append_command(subscriptions, {"SSUBSCRIBE", channel_name(id, tag)});
       ++fresh;
     }
-    append_command(marks, {"EVALSHA", ears.await, "1", record_name(id)});
+    append_command(marks, {"EVALSHA", ears.await, "1", record_name(id, tag)});
   }
   const Result<std::vector<RespValue>> subscribed = ears.hears.ask(clock_, subscriptions, fresh, plan_.time_max);
   if (!subscribed) return std::unexpected(subscribed.error());
@@ -112,7 +114,7 @@ Result<void> ChannelListener::work(Ears& ears, const std::vector<Digest>& expect
   if (!marked) return std::unexpected(marked.error());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (marked->at(i).is_error()) return std::unexpected(refusal_of(marked->at(i)));
-    if (marked->at(i).text != "o" && ended_) ended_(expected[i]);
+    if (marked->at(i).text != "o" && ended_) ended_(expected[i].id);
   }
   // What was told between the subscriptions is among their answers.
   for (const RespValue& said : *subscribed) {
@@ -139,8 +141,9 @@ void ChannelListener::forget_old(Ears& ears) const {
   const Time now = clock_.now();
   std::string commands;
   std::erase_if(ears.channels, [&](const auto& channel) {
-    const bool old = channel.second + channel_max < now;
-    if (old) append_command(commands, {"SUNSUBSCRIBE", channel_name(channel.first.id)});
+    const auto& [key, heard] = channel;
+    const bool old = heard.since + channel_max < now;
+    if (old) append_command(commands, {"SUNSUBSCRIBE", channel_name(key.id, plan_.buckets.tag(heard.bucket))});
     return old;
   });
   ears.hears.queue(commands);

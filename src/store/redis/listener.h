@@ -5,6 +5,7 @@
 // set-up. It is a hint: callers that missed a message find out when they look again by themselves.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -15,7 +16,7 @@
 #include <vector>
 
 #include "store/redis/connection.h"
-#include "store/redis/dialer.h"
+#include "store/redis/plan.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -32,20 +33,28 @@ class ChannelListener {
   ChannelListener& operator=(const ChannelListener&) = delete;
 
   void watch(Ended ended) { ended_ = std::move(ended); }
-  void expect(const Digest& id);
+  void expect(const Digest& id, std::size_t bucket);
 
  private:
+  struct Expected {
+    Digest id;
+    std::size_t bucket;
+  };
+  struct Channel {
+    std::size_t bucket;
+    Time since;
+  };
   // Two connections: one that is subscribed can do nothing else.
   struct Ears {
     RedisConnection hears;
     RedisConnection marks;
-    std::string await;                         // hash of the script
-    std::unordered_map<Key, Time> channels{};  // that are subscribed to, and since when
+    std::string await;                            // hash of the script
+    std::unordered_map<Key, Channel> channels{};  // that are subscribed to
   };
 
   void serve();
   void connect();
-  Result<void> work(Ears& ears, const std::vector<Digest>& expected);
+  Result<void> work(Ears& ears, const std::vector<Expected>& expected);
   Result<void> hear(Ears& ears);
   void forget_old(Ears& ears) const;
   void wait();
@@ -58,7 +67,7 @@ class ChannelListener {
   Time retry_at_{};
 
   std::mutex mutex_;
-  std::vector<Digest> expected_;
+  std::vector<Expected> expected_;
   bool closing_ = false;
   std::thread thread_;
 };

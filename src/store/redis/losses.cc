@@ -4,15 +4,17 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <initializer_list>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/redis_url.h"
-#include "store/redis/connection.h"
+#include "store/redis/asker.h"
 #include "store/redis/gate.h"
 #include "store/redis/layout.h"
 #include "store/redis/options.h"
@@ -48,37 +50,36 @@ std::uint64_t time_of(std::string_view line) {
   return time;
 }
 
-Result<std::vector<RespValue>> both(const Clock& clock, RedisConnection& connection, Millis time_max) {
-  std::string commands;
-  append_command(commands, {"LRANGE", loss_name, "0", "-1"});
-  append_command(commands, {"GET", accepted_name});
-  Result<std::vector<RespValue>> replies = connection.ask(clock, commands, 2, time_max);
-  if (!replies) return replies;
-  for (const RespValue& reply : *replies) {
-    if (reply.is_error()) return std::unexpected(refusal_of(reply));
-  }
-  return replies;
+std::string command_of(std::initializer_list<std::string_view> words) {
+  std::string text;
+  append_command(text, words);
+  return text;
+}
+
+Result<std::vector<RespValue>> both(BucketAsker& asker, std::size_t bucket) {
+  return asker.ask({{.bucket = bucket, .text = command_of({"LRANGE", loss_name, "0", "-1"})},
+                    {.bucket = bucket, .text = command_of({"GET", accepted_name})}});
 }
 
 }  // namespace
 
-void LossDesk::add(const RedisLoss& loss, Time at) {
+void LossDesk::add(const RedisLoss& loss, const std::string& process, Time at) {
   if (told_) told_(loss);
   if (on_loss_ != core::RedisOnLoss::stop) return;
   const auto now = static_cast<std::uint64_t>(at.time_since_epoch().count());
   const std::scoped_lock lock(mutex_);
   since_ = std::max(since_, now);
-  lines_.push_back(std::to_string(now) + " " + process_ + " " + std::to_string(loss.calls) + (loss.more ? "+" : "") +
+  lines_.push_back(std::to_string(now) + " " + process + " " + std::to_string(loss.calls) + (loss.more ? "+" : "") +
                    " call(s) since " + utc_text(loss.since));
   gate_.close(ClaimGate::Closer::loss, stopped());
 }
 
-Result<void> LossDesk::settle(const Clock& clock, RedisConnection& connection, Millis time_max) {
+Result<void> LossDesk::settle() {
   if (on_loss_ != core::RedisOnLoss::stop) return {};
-  const Result<std::vector<RespValue>> replies = both(clock, connection, time_max);
+  const std::scoped_lock lock(mutex_);
+  const Result<std::vector<RespValue>> replies = both(asker_, bucket_);
   if (!replies) return std::unexpected(replies.error());
   const std::uint64_t accepted = time_of(replies->at(1).text);
-  const std::scoped_lock lock(mutex_);
   std::vector<std::string> unlisted = lines_;
   for (const RespValue& item : replies->at(0).items) {
     since_ = std::max(since_, time_of(item.text));
@@ -92,14 +93,15 @@ Result<void> LossDesk::settle(const Clock& clock, RedisConnection& connection, M
   }
   gate_.close(ClaimGate::Closer::loss, stopped());
   for (const std::string& line : unlisted) {
-    const Result<RespValue> written = connection.ask(clock, {"RPUSH", loss_name, line}, time_max);
+    const Result<std::vector<RespValue>> written =
+        asker_.ask({{.bucket = bucket_, .text = command_of({"RPUSH", loss_name, line})}});
     if (!written) return std::unexpected(written.error());
   }
   return {};
 }
 
-Result<std::string> accept_losses(const Clock& clock, RedisConnection& connection, Millis time_max) {
-  const Result<std::vector<RespValue>> replies = both(clock, connection, time_max);
+Result<std::string> accept_losses(BucketAsker& asker, std::size_t bucket) {
+  const Result<std::vector<RespValue>> replies = both(asker, bucket);
   if (!replies) return std::unexpected(replies.error());
   const std::vector<RespValue>& items = replies->at(0).items;
   std::string text;
@@ -109,14 +111,11 @@ Result<std::string> accept_losses(const Clock& clock, RedisConnection& connectio
     text += item.text.substr(std::min(item.text.find(' ') + 1, item.text.size())) + "\n";
   }
   if (items.empty()) return text;
-  std::string commands;
-  append_command(commands, {"SET", accepted_name, std::to_string(last)});
-  append_command(commands, {"LTRIM", loss_name, std::to_string(items.size()), "-1"});
-  const Result<std::vector<RespValue>> done = connection.ask(clock, commands, 2, time_max);
+  const std::string count = std::to_string(items.size());
+  const Result<std::vector<RespValue>> done =
+      asker.ask({{.bucket = bucket, .text = command_of({"SET", accepted_name, std::to_string(last)})},
+                 {.bucket = bucket, .text = command_of({"LTRIM", loss_name, count, "-1"})}});
   if (!done) return std::unexpected(done.error());
-  for (const RespValue& reply : *done) {
-    if (reply.is_error()) return std::unexpected(refusal_of(reply));
-  }
   return text;
 }
 

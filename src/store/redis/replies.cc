@@ -10,12 +10,14 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/transition.h"
 #include "runtime/failpoint.h"
 #include "store/audit_log.h"
 #include "store/call.h"
 #include "store/redis/batch.h"
+#include "store/redis/cluster_map.h"
 #include "store/redis/connection.h"
 #include "store/redis/layout.h"
 #include "store/redis/resp.h"
@@ -35,7 +37,7 @@ constexpr std::size_t body_tries_max = 5;
 constexpr std::array<std::string_view, 6> elsewhere{"NOSCRIPT", "READONLY",  "MASTERDOWN",
                                                     "LOADING",  "UNBLOCKED", "NOAUTH"};
 // What it says when it takes no writes for now.
-constexpr std::array<std::string_view, 3> not_now{"MISCONF", "NOREPLICAS", "BUSY"};
+constexpr std::array<std::string_view, 4> not_now{"MISCONF", "NOREPLICAS", "BUSY", "CLUSTERDOWN"};
 
 template <std::size_t N>
 bool is_one_of(const RespValue& reply, const std::array<std::string_view, N>& words) {
@@ -148,8 +150,9 @@ class ReplyReader {
   Fate operator()(ReleaseCall& request) { return holder(request.answer); }
   Fate operator()(SettleCall& request) { return holder(request.answer); }
   Fate operator()(SweepCall& request) {
-    memory_.swept = 0;
-    std::from_chars(said_.data(), said_.data() + said_.size(), memory_.swept);
+    std::size_t& next = memory_.swept[entry_.bucket];
+    next = 0;
+    std::from_chars(said_.data(), said_.data() + said_.size(), next);
     request.answer = std::size_t{0};
     return Fate::answered;
   }
@@ -211,7 +214,16 @@ bool is_impatient(const StoreCall& call) {
 
 }  // namespace
 
-Fate read_call(RedisEntry& entry, std::span<RespValue> replies, BatchMemory& memory, std::optional<Error>& trouble) {
+Fate read_call(RedisEntry& entry, std::span<RespValue> all, BatchMemory& memory, std::optional<Error>& trouble) {
+  // Every second one answers ASKING.
+  std::vector<RespValue> asked;
+  for (std::size_t i = 1; entry.asking && i < all.size(); i += 2) asked.push_back(std::move(all[i]));
+  const std::span<RespValue> replies = entry.asking ? std::span(asked) : all;
+  for (const RespValue& each : replies) {
+    if (each.is_error("TRYAGAIN")) return Fate::later;
+    entry.detour = redirection_in(each);
+    if (entry.detour) return Fate::elsewhere;
+  }
   if (replies.size() == 2 && replies.front().is_error("OOM")) {
     entry.whole = true;
     return Fate::again;

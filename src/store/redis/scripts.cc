@@ -105,26 +105,27 @@ redis.call('SET', KEYS[3], '\1o\0\0\0\0\0\0' .. bytes(ends) .. ARGV[10] .. bytes
            .. pack('>I2', #newest) .. newest .. pack('>I2', #stamp) .. stamp, 'PXAT', ends + 86400000)
 )lua";
 
-// KEYS: record, index, channel, large answer if there is one. ARGV: fence, state, answer.
+// KEYS: record, index, large answer if there is one. ARGV: fence, state, answer, channel. A channel is no key: one that
+// does not exist would keep the script from running while its slot moves.
 constexpr std::string_view end = R"lua(
 local v = redis.call('GET', KEYS[1])
 if v and damaged(v) then return 'c' end
 if not v or expired(v) or sub(v, 9, 24) ~= ARGV[1] then return 'f1' end
 local to, state = ARGV[2], sub(v, 2, 2)
 if to == 'f' and sub(v, 5, 5) == '1' then to = 'u' end
-if KEYS[4] and state == 'r' and redis.call('PEXPIREAT', KEYS[4], number(v, 41)) == 0 then return 'm' end
+if KEYS[3] and state == 'r' and redis.call('PEXPIREAT', KEYS[3], number(v, 41)) == 0 then return 'm' end
 if state == to then
   again(KEYS[1], v)
-  if KEYS[4] and sub(v, 4, 4) == '1' then redis.call('PEXPIREAT', KEYS[4], number(v, 41)) end
+  if KEYS[3] and sub(v, 4, 4) == '1' then redis.call('PEXPIREAT', KEYS[3], number(v, 41)) end
   return 'o'
 end
 if lapsed(v) then return 'f2' end
 if state ~= 'r' then return 'f3' end
 local apart = '0'
-if KEYS[4] then apart = '1' end
+if KEYS[3] then apart = '1' end
 put(KEYS[1], '\1' .. to .. '0' .. apart .. sub(head(v), 5) .. ARGV[3])
 if to ~= 'u' then redis.call('ZREM', KEYS[2], KEYS[1]) end
-if sub(v, 3, 3) == '1' then redis.call('SPUBLISH', KEYS[3], '') end
+if sub(v, 3, 3) == '1' then redis.call('SPUBLISH', ARGV[4], '') end
 return 'o'
 )lua";
 
@@ -141,7 +142,7 @@ if max(lease, number(v, 33)) > expires then redis.call('PEXPIREAT', KEYS[1], max
 return 'o'
 )lua";
 
-// KEYS: record, index, channel. ARGV: three random bytes, by which a call that is repeated knows itself again.
+// KEYS: record, index. ARGV: three random bytes, by which a call that is repeated knows itself again; channel.
 constexpr std::string_view reopen = R"lua(
 local v = redis.call('GET', KEYS[1])
 if v and damaged(v) then return 'c' end
@@ -156,11 +157,11 @@ local doubted = sub(v, 5, 5)
 if state ~= 'd' then doubted = '1' end
 put(KEYS[1], '\1f00' .. doubted .. ARGV[1] .. sub(v, 9, 16) .. bytes(0) .. sub(head(v), 25))
 redis.call('ZREM', KEYS[2], KEYS[1])
-if sub(v, 3, 3) == '1' then redis.call('SPUBLISH', KEYS[3], '') end
+if sub(v, 3, 3) == '1' then redis.call('SPUBLISH', ARGV[2], '') end
 return 'o'
 )lua";
 
-// KEYS: record, index, channel. ARGV: fence, act, verdict (d done, n not done, r reopened), answer.
+// KEYS: record, index. ARGV: fence, act, verdict (d done, n not done, r reopened), answer, channel.
 constexpr std::string_view settle = R"lua(
 local v = redis.call('GET', KEYS[1])
 if v and #v > 1 and sub(v, 2, 2) == 'o' then return 'f4' end
@@ -180,7 +181,7 @@ local doubted = sub(v, 5, 5)
 if open then doubted = '1' end
 put(KEYS[1], '\1' .. to .. '00' .. doubted .. '\0\0\0' .. sub(ARGV[1], 1, 8) .. ARGV[2] .. sub(head(v), 25) .. ARGV[4])
 redis.call('ZREM', KEYS[2], KEYS[1])
-if sub(v, 3, 3) == '1' then redis.call('SPUBLISH', KEYS[3], '') end
+if sub(v, 3, 3) == '1' then redis.call('SPUBLISH', ARGV[5], '') end
 return 'o'
 )lua";
 

@@ -78,11 +78,12 @@ std::string bytes_text(std::uint64_t bytes) {
 
 }  // namespace
 
-Result<RedisFacts> facts_of(const Clock& clock, RedisConnection& connection, Millis time_max) {
+Result<RedisFacts> facts_of(const Clock& clock, RedisConnection& connection, const std::string& marker,
+                            Millis time_max) {
   std::string commands;
   append_command(commands, {"INFO"});  // naming sections is of 7.0, and older versions are to be told so
   append_command(commands, {"ROLE"});
-  append_command(commands, {"GET", marker_name});
+  append_command(commands, {"GET", marker});
   append_command(commands, {"GET", identity_name});
   append_command(commands, {"TIME"});
   append_command(commands, {"CONFIG", "GET", "*append*fsync*"});
@@ -93,9 +94,12 @@ Result<RedisFacts> facts_of(const Clock& clock, RedisConnection& connection, Mil
   RedisFacts facts;
   facts.version = info(text, "redis_version");
   facts.cluster = info(text, "cluster_enabled") == "1";
-  for (std::size_t i = 0; i < 5; ++i) {  // CONFIG may be forbidden, and a member of a cluster may not have the marker
-    const bool marker = i == 2 || i == 3;
-    if (replies->at(i).is_error() && !(marker && facts.cluster)) return std::unexpected(refusal_of(replies->at(i)));
+  facts.leaving = replies->at(2).is_error("ASK ");
+  facts.elsewhere = replies->at(2).is_error("MOVED ") || replies->at(2).is_error("CLUSTERDOWN");
+  for (std::size_t i = 0; i < 5; ++i) {  // CONFIG may be forbidden, and the identity lies in one place of a cluster
+    const RespValue& reply = replies->at(i);
+    const bool elsewhere = reply.is_error("MOVED ") || reply.is_error("ASK ") || reply.is_error("CLUSTERDOWN");
+    if (reply.is_error() && !elsewhere) return std::unexpected(refusal_of(reply));
   }
   facts.primary = !role.items.empty() && role.items.front().text == "master";
   facts.replicas = whole(info(text, "connected_slaves"));
@@ -103,8 +107,9 @@ Result<RedisFacts> facts_of(const Clock& clock, RedisConnection& connection, Mil
   facts.policy = info(text, "maxmemory_policy");
   facts.memory_max = whole(info(text, "maxmemory"));
   facts.memory_used = whole(info(text, "used_memory"));
-  if (!facts.cluster) facts.marker = replies->at(2).text;
-  if (!facts.cluster) facts.identity = replies->at(3).text.substr(0, replies->at(3).text.find(' '));
+  if (!replies->at(2).is_error()) facts.marker = replies->at(2).text;
+  const RespValue& names = replies->at(3);
+  if (!names.is_error()) facts.identity = names.text.substr(0, names.text.find(' '));
   const std::vector<RespValue>& time = replies->at(4).items;
   if (time.size() != 2) return fail(Code::unavailable, "Redis does not tell the time");
   facts.at = Time{Millis{static_cast<Millis::rep>((whole(time[0].text) * 1'000) + (whole(time[1].text) / 1'000))}};
@@ -117,10 +122,11 @@ Result<void> admit(const RedisFacts& facts, const RedisDemands& demands) {
     return refused("version " + facts.version + " is too old; it takes Redis 7.0 or Valkey 7.2, or later");
   }
   if (facts.cluster != demands.cluster) {
-    return refused(facts.cluster ? "it is part of a cluster, which this version of Semel does not use"
+    return refused(facts.cluster ? "it is part of a cluster; its address is redis+cluster://"
                                  : "it is not part of a cluster; its address is redis://");
   }
   if (!facts.primary) return refused("it is a replica; claims need the primary");
+  if (facts.elsewhere) return refused("it has not, or not now, the slots that others of the cluster say it has");
   if (!facts.policy.empty() && facts.policy != "noeviction") {
     return refused("maxmemory-policy is " + facts.policy +
                    ", so keys vanish when memory runs short, and their requests run again; set it to noeviction");

@@ -24,12 +24,16 @@ struct RedisFacts {
   std::string policy;            // what goes when the memory is full
   std::uint64_t memory_max = 0;  // 0: no limit
   std::uint64_t memory_used = 0;
-  std::string marker;    // of a prepared server: format and id of the store; empty: there is none
-  std::string identity;  // how keys are named: "plain" or the mark of an identity; empty if nothing yet
-  Time at;               // by the server's clock
+  std::string marker;      // of a prepared server: format and id of the store; empty: there is none
+  std::string identity;    // how keys are named: "plain" or the mark of an identity; empty if nothing yet, or not here
+  bool leaving = false;    // the slot that was asked for is on its way to another server
+  bool elsewhere = false;  // another one has it
+  Time at;                 // by the server's clock
 };
 
-Result<RedisFacts> facts_of(const Clock& clock, RedisConnection& connection, Millis time_max);
+// `marker` is the name of the marker that it should have. Code::unavailable: it does not answer, or has not that slot.
+Result<RedisFacts> facts_of(const Clock& clock, RedisConnection& connection, const std::string& marker,
+                            Millis time_max);
 
 // What the configuration says that the server is.
 struct RedisDemands {
@@ -46,6 +50,6 @@ Result<void> recognise(const RedisFacts& facts, const std::string& known);
 // Which promises hold on this server, one sentence each, and what an operator should know about its memory.
 std::vector<std::string> promises_of(const RedisFacts& facts, const RedisDemands& demands);
 
-inline constexpr const char* marker_format = "1";
+inline constexpr const char* marker_format = "2";
 
 }  // namespace semel::store::redis

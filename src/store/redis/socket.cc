@@ -1,4 +1,4 @@
-// TCP and unix sockets, connected without blocking for longer than was asked.
+// TCP, TLS and unix sockets, connected without blocking for longer than was asked.
 #include "store/redis/socket.h"
 
 #include <cerrno>
@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "core/redis_url.h"
+#include "store/redis/tls.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -51,10 +52,12 @@ std::unexpected<Error> lost(std::string_view why) {
 
 }  // namespace
 
-RedisSocket::RedisSocket(RedisSocket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+RedisSocket::RedisSocket(RedisSocket&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), tls_(std::move(other.tls_)) {}
 
 RedisSocket& RedisSocket::operator=(RedisSocket&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
+  std::swap(tls_, other.tls_);
   return *this;
 }
 
@@ -62,7 +65,8 @@ RedisSocket::~RedisSocket() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Result<RedisSocket> RedisSocket::connect(const core::RedisUrl& url, const core::RedisHost& host, Millis time_max) {
+Result<RedisSocket> RedisSocket::connect(const Clock& clock, const core::RedisUrl& url, const core::RedisHost& host,
+                                         Millis time_max) {
   constexpr int kind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
   if (!url.socket.empty()) {
     sockaddr_un address{};
@@ -90,12 +94,17 @@ Result<RedisSocket> RedisSocket::connect(const core::RedisUrl& url, const core::
     const int on = 1;
     ::setsockopt(socket.descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     ::setsockopt(socket.descriptor_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    if (url.privacy == core::RedisUrl::Privacy::plain) return socket;
+    Result<std::unique_ptr<RedisTls>> tls = RedisTls::connect(clock, url, host.host, socket.descriptor_, time_max);
+    if (!tls) return unreachable(url, host, tls.error().detail);
+    socket.tls_ = *std::move(tls);
     return socket;
   }
   return unreachable(url, host, why);
 }
 
 Result<std::size_t> RedisSocket::read(std::span<char> room) {
+  if (tls_ != nullptr) return tls_->read(room);
   const ssize_t size = ::recv(descriptor_, room.data(), room.size(), 0);
   if (size > 0) return static_cast<std::size_t>(size);
   if (size == 0) return lost("the server has closed it");
@@ -104,6 +113,7 @@ Result<std::size_t> RedisSocket::read(std::span<char> room) {
 }
 
 Result<std::size_t> RedisSocket::write(std::string_view bytes) {
+  if (tls_ != nullptr) return tls_->write(bytes);
   const ssize_t size = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (size >= 0) return static_cast<std::size_t>(size);
   if (errno == EAGAIN || errno == EINTR) return std::size_t{0};

@@ -12,8 +12,10 @@
 
 #include "core/settlement.h"
 #include "store/desk.h"
+#include "store/redis/buckets.h"
 #include "store/redis/fixture.h"
 #include "support/places.h"
+#include "support/redis_cluster.h"
 
 namespace semel::test {
 namespace {
@@ -76,6 +78,28 @@ TEST_F(RedisRights, TheLineOfTheManualIsEnough) {
   EXPECT_EQ(run(context_, opened.audit->read(0, 10))->size(), 1U);
   EXPECT_EQ(store::redis::accept_redis_losses(*clock_, options), "");
   EXPECT_TRUE(store::redis::inspect_redis(*clock_, options));
+}
+
+// The same in a cluster, where slots move.
+TEST_F(RedisRights, AreEnoughInACluster) {
+  const RedisCluster& cluster = RedisCluster::shared();
+  cluster.run_everywhere({"FLUSHALL"});
+  for (const auto& server : cluster.servers()) ASSERT_EQ(server->run_words(rights()).text, "OK");
+  store::redis::RedisOptions options = options_for(*cluster.servers().front());
+  options.url = "redis+cluster://semel:PASSWORD@" + cluster.url().substr(std::string("redis+cluster://").size());
+  options.time_max = Millis{10'000};
+  prepare(options);
+  {
+    const store::CapableStore opened = open(options);
+    for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(run_once(*opened.store, key_of(i), i), "ok");
+    const std::uint16_t slot = store::redis::Buckets(core::RedisUrl::Setup::cluster).slot(0);
+    const std::vector<std::size_t> primaries = cluster.primaries();
+    cluster.move_slot(slot, primaries.at(primaries.at(0) == cluster.primary_of(slot) ? 1 : 0));
+    for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(run_once(*opened.store, key_of(i), 100 + i), "held");
+    EXPECT_TRUE(run(context_, opened.desk->list({}, "")));
+    EXPECT_EQ(run(context_, opened.desk->find(std::string("\2", 1), 10))->size(), 1U);
+  }
+  for (const auto& server : cluster.servers()) server->run({"ACL", "DELUSER", "semel"});
 }
 
 }  // namespace
