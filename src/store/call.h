@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -89,10 +91,19 @@ struct AuditCall {
   Result<std::vector<AuditEntry>> answer = std::unexpected(not_judged());
 };
 
+// A step of an inbox, made together with the calls of its batch. It keeps its own answer where its caller finds it.
+class InboxBook;
+class InboxTable;
+class KeyRecords;
+struct InboxCall {
+  std::function<Result<void>(InboxBook&, InboxTable&, KeyRecords&, Time)> step;
+  Result<void> answer = std::unexpected(not_judged());
+};
+
 struct StoreCall {
   Key key;  // of those that are about one
   std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall, ReopenCall, LookCall, SettleCall, FindCall,
-               ListCall, AppendCall, AuditCall>
+               ListCall, AppendCall, AuditCall, InboxCall*>
       request;
 };
 
@@ -106,7 +117,14 @@ inline StoreCall claim_call(Key key, const Fingerprint& fingerprint, Terms terms
 
 // Answers a call with an error.
 inline void refuse(StoreCall& call, const Error& error) {
-  std::visit([&](auto& request) { request.answer = std::unexpected(error); }, call.request);
+  const auto answer = [&](auto& request) {
+    if constexpr (std::is_pointer_v<std::remove_reference_t<decltype(request)>>) {
+      request->answer = std::unexpected(error);
+    } else {
+      request.answer = std::unexpected(error);
+    }
+  };
+  std::visit(answer, call.request);
 }
 
 }  // namespace semel::store

@@ -10,16 +10,20 @@
 #include "store/audit_log.h"
 #include "store/desk.h"
 #include "store/glance.h"
+#include "store/inbox.h"
+#include "store/inbox_desk.h"
 #include "store/lookup.h"
 #include <semel/stores.h>
 
 namespace semel::store {
 
 struct CapableStore : OpenedStore {
-  Glance* glance = nullptr;   // null if the store cannot tell; part of `store`
-  Lookup* lookup = nullptr;   // null if the store cannot; part of `store`
-  AuditLog* audit = nullptr;  // null if there is nowhere to write what operators do; part of `store`
-  Desk* desk = nullptr;       // null if operators cannot look; part of `store`
+  Glance* glance = nullptr;         // null if the store cannot tell; part of `store`
+  Lookup* lookup = nullptr;         // null if the store cannot; part of `store`
+  AuditLog* audit = nullptr;        // null if there is nowhere to write what operators do; part of `store`
+  Desk* desk = nullptr;             // null if operators cannot look; part of `store`
+  Inbox* inbox = nullptr;           // null if the store has none; part of `store`
+  InboxDesk* inbox_desk = nullptr;  // the same; there is one just when there is an inbox
   // By which the keys are to be named before they reach the store. None: they keep their names.
   std::optional<core::StoreIdentity> identity = std::nullopt;
 };

@@ -29,7 +29,9 @@
 #include "store/capable_store.h"
 #include "store/cursor.h"
 #include "store/desk.h"
+#include "store/inbox_table.h"
 #include "store/lookup.h"
+#include "store/memory_inbox.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -48,9 +50,16 @@ Time vanishes_at(const Record& record) {
   return record.state == Record::State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
 }
 
-class MemoryStore : public Store, public Reopening, public store::Lookup, public store::Desk, public store::AuditLog {
+class MemoryStore : public Store,
+                    public Reopening,
+                    public store::Lookup,
+                    public store::Desk,
+                    public store::AuditLog,
+                    private store::KeyRecords {
  public:
-  explicit MemoryStore(Clock& clock) : clock_(clock) {}
+  explicit MemoryStore(Clock& clock) : clock_(clock), inbox_(clock, mutex_, *this) {}
+
+  store::MemoryInbox& inbox() { return inbox_; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
@@ -182,6 +191,12 @@ class MemoryStore : public Store, public Reopening, public store::Lookup, public
     return found;
   }
 
+  Result<const Record*> find_record(const Digest& id) override {
+    return stored_under(Key{.id = id, .scope = {}, .space = {}});
+  }
+  void put_record(Record record) override { put(std::move(record)); }
+  Result<void> admit_record() override { return {}; }
+
   std::size_t remove_expired(std::size_t limit) {
     const std::scoped_lock lock(mutex_);
     const Time now = clock_.now();
@@ -228,6 +243,7 @@ class MemoryStore : public Store, public Reopening, public store::Lookup, public
   std::unordered_map<Key, Kept> records_;
   Vanishing vanishing_;
   std::vector<store::AuditEntry> acts_;
+  store::MemoryInbox inbox_;
 };
 
 }  // namespace
@@ -245,6 +261,8 @@ CapableStore make_capable_memory_store(Clock& clock) {
   opened.lookup = memory.get();
   opened.desk = memory.get();
   opened.audit = memory.get();
+  opened.inbox = &memory->inbox();
+  opened.inbox_desk = &memory->inbox();
   opened.store = std::move(memory);
   return opened;
 }

@@ -29,6 +29,7 @@
 #include "store/glance.h"
 #include "store/identity.h"
 #include "store/lookup.h"
+#include "store/sealed_inbox.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -274,6 +275,7 @@ class SealedStore : public Store {
     if (inner.glance != nullptr) glance_.emplace(safe_, *inner.glance);
     if (inner.lookup != nullptr) lookup_.emplace(safe_, *inner.lookup);
     if (inner.desk != nullptr) desk_.emplace(safe_, *inner.desk);
+    if (inner.inbox != nullptr) inbox_.emplace(*inner.inbox, *inner.inbox_desk, safe_->seals, safe_->names);
   }
 
   // What the store inside can do, and so this one.
@@ -282,6 +284,7 @@ class SealedStore : public Store {
   Glance* glance() { return glance_ ? &*glance_ : nullptr; }
   Lookup* lookup() { return lookup_ ? &*lookup_ : nullptr; }
   Desk* desk() { return desk_ ? &*desk_ : nullptr; }
+  SealedInbox* inbox() { return inbox_ ? &*inbox_ : nullptr; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     const std::shared_ptr<Safe> safe = safe_;
@@ -335,6 +338,7 @@ class SealedStore : public Store {
   std::optional<SealedGlance> glance_;
   std::optional<SealedLookup> lookup_;
   std::optional<SealedDesk> desk_;
+  std::optional<SealedInbox> inbox_;
 };
 
 }  // namespace
@@ -350,6 +354,8 @@ CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKe
   outer.glance = sealed->glance();
   outer.lookup = sealed->lookup();
   outer.desk = sealed->desk();
+  outer.inbox = sealed->inbox();
+  outer.inbox_desk = sealed->inbox();
   outer.store = std::move(sealed);
   return outer;
 }
