@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "gateway/dispatcher.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
 #include <semel/async.h>
@@ -30,6 +31,7 @@ struct Sources {
   store::Desk* desk = nullptr;                                    // null if the store has none
   store::AuditLog* audit = nullptr;                               // the same; without it nothing is settled
   std::function<Time()> now = {};                                 // for the audit log
+  gateway::Dispatcher* dispatcher = nullptr;                      // null if there is no inbox
 };
 
 }  // namespace semel::admin

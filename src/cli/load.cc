@@ -26,7 +26,6 @@
 #include "reading/nearest.h"
 #include "reading/resolver.h"
 #include "webhook/provider.h"
-#include "webhook/webhook.h"
 #include <semel/result.h>
 
 namespace semel::cli {
@@ -98,10 +97,6 @@ std::shared_ptr<const config::Config> load_config(const std::string& path) {
 std::string unsupported(const config::Config& config) {
   if (!has_store(config.store.kind)) {
     return "store.url: this kind of store is planned, but not in this version";
-  }
-  for (const webhook::Webhook& webhook : config.webhooks) {
-    if (webhook.delivery == webhook::Delivery::inbox)
-      return "webhook.delivery: the inbox is planned, but not in this version";
   }
   return {};
 }

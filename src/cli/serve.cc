@@ -125,7 +125,8 @@ Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& oper
                          .forgotten_within = gateway::ReplayCache::trusted_for,
                          .desk = operated.desk,
                          .audit = operated.audit,
-                         .now = [&clock] { return clock.wall(); }};
+                         .now = [&clock] { return clock.wall(); },
+                         .dispatcher = gateway.dispatcher()};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));

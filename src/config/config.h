@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "inbox/destination.h"
 #include "policy/forward.h"
 #include "policy/host.h"
 #include "policy/reply.h"
@@ -152,6 +153,13 @@ struct UpstreamConfig {
   bool verify = true;
 };
 
+// Of all webhooks with an inbox.
+struct InboxConfig {
+  Millis retain_done{3 * 86'400'000LL};   // bodies of events that have ended well
+  Millis retain_dead{30 * 86'400'000LL};  // and of all others
+  std::uint64_t bytes_max = 20ULL << 30U;
+};
+
 struct Config {
   ServerConfig server;
   AdminConfig admin;
@@ -160,7 +168,9 @@ struct Config {
   LimitsConfig limits;
   LogConfig log;
   policy::ReplyConfig reply;
+  InboxConfig inbox;
   std::vector<UpstreamConfig> upstreams;
+  std::vector<inbox::Destination> destinations;  // those of the file, then one for each webhook that has none
   std::vector<policy::Route> routes;
   std::vector<webhook::Webhook> webhooks;
 };

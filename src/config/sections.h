@@ -13,6 +13,7 @@
 #include "reading/issue.h"
 #include "reading/read_values.h"
 #include "reading/table_reader.h"
+#include "webhook/webhook.h"
 #include <semel/once.h>
 
 namespace semel::config {
@@ -32,6 +33,12 @@ void read_limits(reading::Reading& reading, const reading::Node* node, LimitsCon
 
 // [upstream.NAME], each a member of `node`.
 void read_upstreams(reading::Reading& reading, const reading::Node* node, Config& config);
+
+void read_inbox(reading::Reading& reading, const reading::Node* node, InboxConfig& inbox);
+// [destination.NAME], each a member of `node`; upstreams have been read before.
+void read_destinations(reading::Reading& reading, const reading::Node* node, Config& config);
+// What a webhook says about its inbox; its provider, its path and its order have been read before.
+void read_intake(reading::TableReader& table, webhook::Webhook& webhook, Config& config);
 
 // One [[route]], one [[webhook]]; upstreams, limits and the reply have been read before. check_whole() gets the place
 // of each.

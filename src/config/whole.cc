@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "config/sections.h"
+#include "inbox/destination.h"
 #include "policy/expression.h"
 #include "policy/pattern.h"
 #include "policy/route.h"
@@ -17,6 +18,7 @@
 #include "reading/issue.h"
 #include "reading/table_reader.h"
 #include "reading/units.h"
+#include "webhook/webhook.h"
 
 namespace semel::config {
 namespace {
@@ -56,7 +58,9 @@ void check_paths(reading::Reading& reading, const std::vector<Path>& paths) {
 void check_upstreams(reading::Reading& reading, const Config& config, const Places& places) {
   for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
     const auto uses = [&](const auto& user) { return user.target.upstream == i; };
-    if (std::ranges::any_of(config.routes, uses) || std::ranges::any_of(config.webhooks, uses)) continue;
+    const bool fed =
+        std::ranges::find(config.destinations, i, &inbox::Destination::upstream) != config.destinations.end();
+    if (fed || std::ranges::any_of(config.routes, uses) || std::ranges::any_of(config.webhooks, uses)) continue;
     reading.report.warning(places.upstreams[i], fmt::format("[upstream.{}] is not used", config.upstreams[i].name));
   }
 }
@@ -85,6 +89,21 @@ void check_client_certs(reading::Reading& reading, const Config& config, const P
     const policy::Route& route = config.routes[i];
     if (!route.scope.has(policy::PartKind::client_cert) && !route.key_from.has(policy::PartKind::client_cert)) continue;
     reading.report.error(places.routes[i], "{client_cert:subject} needs server.tls with client_ca");
+  }
+}
+
+// A queue needs what its keys need, and more: an order that survives, and one step for both.
+void check_inbox_store(reading::Reading& reading, const Config& config, const Places& places) {
+  const StoreKind kind = config.store.kind;
+  if (kind == StoreKind::embedded || kind == StoreKind::memory) return;
+  for (std::size_t i = 0; i < config.webhooks.size(); ++i) {
+    if (config.webhooks[i].delivery != webhook::Delivery::inbox) continue;
+    const bool postgres = kind == StoreKind::postgres;
+    reading.report.error(
+        places.webhooks[i],
+        postgres ? "delivery = \"inbox\" needs the embedded store: on PostgreSQL it is planned, but not in this version"
+                 : "delivery = \"inbox\" needs the embedded store: a Redis that fails over may forget what was "
+                   "acknowledged, and an acknowledged event does not come again");
   }
 }
 
@@ -122,6 +141,7 @@ void check_whole(reading::Reading& reading, const reading::Node& root, const Con
     check_ttls(reading, config, config.webhooks, places.webhooks);
   }
   check_client_certs(reading, config, places);
+  check_inbox_store(reading, config, places);
   check_api_address(reading, root, config);
   const bool clash = config.admin.listen == config.server.listen && config.server.listen.port != 0;
   if (clash) {

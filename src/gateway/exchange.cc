@@ -26,6 +26,7 @@
 #include "gateway/attempt.h"
 #include "gateway/delivery.h"
 #include "gateway/incoming.h"
+#include "gateway/intake.h"
 #include "gateway/job.h"
 #include "gateway/joint_claim.h"
 #include "gateway/look.h"
@@ -166,7 +167,13 @@ Task<Told> guard(const Incoming* incoming, const policy::Route* route) {
 Task<Told> receive(const Incoming* incoming, const webhook::Webhook* webhook) {
   std::string body;
   Way way = co_await look_at_delivery(incoming, webhook, &body);
-  Told told = co_await go(incoming, &way);
+  const bool to_inbox = webhook->intake && incoming->services.dispatcher != nullptr;
+  Told told;
+  if (to_inbox) {
+    told = co_await take_in(incoming, webhook, &way);
+  } else {
+    told = co_await go(incoming, &way);
+  }
   label(told, way);
   count_event(*incoming, *webhook, told);
   co_return told;

@@ -16,6 +16,7 @@
 
 #include "config/config.h"
 #include "core/check.h"
+#include "gateway/dispatcher.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
 #include "http/listener.h"
@@ -44,7 +45,10 @@ Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
     : metrics_(std::move(store_metrics), &log),
       companies_(seed),
       once_(*store.store, clock, seed, waiters_max, store.endings),
-      store_(std::move(store)) {}
+      store_(std::move(store)) {
+  if (store_.inbox == nullptr) return;
+  dispatcher_ = std::make_unique<Dispatcher>(*store_.inbox, *store_.inbox_desk, clock, metrics_.webhooks.inbox, seed);
+}
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const config::Config>& config,
                                                store::CapableStore store, Clock& clock, telemetry::LogSink& log,
@@ -65,13 +69,20 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
                       .quotas = gateway->quotas_,
                       .limiters = gateway->limiters_,
                       .companies = gateway->companies_,
-                      .glance = gateway->store_.glance};
+                      .glance = gateway->store_.glance,
+                      .dispatcher = gateway->dispatcher_.get()};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
   for (std::size_t i = 0; i < threads; ++i) {
     gateway->workers_.push_back(std::make_unique<Worker>(shared, config, *tls));
   }
   core::check(!gateway->workers_.empty(), "a gateway has a thread");
+  if (gateway->dispatcher_ != nullptr) {
+    for (const auto& worker : gateway->workers_) {
+      gateway->dispatcher_->add_worker(worker->executor(), [&each = *worker] { return each.plan(); });
+    }
+    gateway->dispatcher_->configure(config);
+  }
   if (config->routes.empty() && config->webhooks.empty()) return gateway;  // nothing would be there for clients
   const auto listen = [&](Worker& worker, const reading::Endpoint& at, http::Sharing sharing) {
     return worker.listen(at, sharing, *tls);
@@ -121,6 +132,9 @@ Result<std::uint16_t> Gateway::listen_beside(const reading::Endpoint& endpoint,
 void Gateway::start() {
   for (const auto& beside : beside_) beside->listener->start(*beside->handler, {});
   boost::asio::co_spawn(workers_.front()->executor(), sweep(), boost::asio::detached);
+  if (dispatcher_ != nullptr) {
+    boost::asio::co_spawn(workers_.front()->executor(), dispatcher_->run(), boost::asio::detached);
+  }
   for (const auto& worker : workers_) worker->start();
 }
 
@@ -139,6 +153,7 @@ Result<void> Gateway::reload(const std::shared_ptr<const config::Config>& config
                 "clients; start again");
   }
   for (const auto& worker : workers_) worker->reload(config, *tls);
+  if (dispatcher_ != nullptr) dispatcher_->configure(config);
   return {};
 }
 
@@ -148,6 +163,7 @@ void Gateway::forget(const Key& key) {
 
 void Gateway::drain() {
   gate_.draining = true;
+  if (dispatcher_ != nullptr) dispatcher_->drain();
   boost::asio::post(workers_.front()->executor(), [this] {
     for (const auto& beside : beside_) beside->listener->stop();
   });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "gateway/dispatcher.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
@@ -42,6 +43,7 @@ class Gateway {
   // 0 if there is no route and no webhook: then only neighbours listen.
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] telemetry::Metrics& metrics() { return metrics_; }
+  [[nodiscard]] Dispatcher* dispatcher() { return dispatcher_.get(); }
   [[nodiscard]] bool draining() const { return gate_.draining; }
   // The plan of the first worker. Once started, to be asked on its thread only.
   [[nodiscard]] std::shared_ptr<const Plan> plan() const { return workers_.front()->plan(); }
@@ -96,6 +98,7 @@ class Gateway {
   std::vector<std::unique_ptr<Beside>> beside_;   // outlive the connections that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
   store::CapableStore store_;
+  std::unique_ptr<Dispatcher> dispatcher_;  // null if the store has no inbox
   std::uint16_t port_ = 0;
 };
 

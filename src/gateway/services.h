@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "gateway/dispatcher.h"
 #include "gateway/inquiries.h"
 #include "gateway/key_cache.h"
 #include "gateway/quotas.h"
@@ -38,7 +39,8 @@ struct Services {
   Inquiries& inquiries;
   Quotas& quotas;
   Companies& companies;
-  store::Glance* glance;  // null if the store cannot tell
+  store::Glance* glance;   // null if the store cannot tell
+  Dispatcher* dispatcher;  // null if there is no inbox
 };
 
 }  // namespace semel::gateway

@@ -11,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "config/config.h"
+#include "gateway/dispatcher.h"
 #include "gateway/inquiries.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
@@ -45,7 +46,8 @@ struct Shared {
   Quotas& quotas;
   RateLimiters& limiters;
   Companies& companies;
-  store::Glance* glance;  // the store's, if it has one
+  store::Glance* glance;   // the store's, if it has one
+  Dispatcher* dispatcher;  // null if there is no inbox
 };
 
 // What a handler beside the gateway's own is made from, for the thread of one worker. All of it outlives the handler.

@@ -55,7 +55,7 @@ enum class OnDead : std::uint8_t { skip, block };
 
 // A destination of one webhook, and what it gets.
 struct Outlet {
-  std::size_t to = 0;  // in the list of destinations
+  std::size_t to = 0;  // in Config::destinations
   std::optional<EventFilter> when;
 };
 
