@@ -115,6 +115,7 @@ class CallWriter {
   void operator()(const NoteCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
   void operator()(const PastCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
   void operator()(const PruneCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
+  void operator()(const InboxCall* /*request*/) const { core::check(false, "there is no inbox on Redis"); }
 
   [[nodiscard]] std::size_t replies() const { return replies_; }
 
