@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -294,8 +295,10 @@ Task<Told> show_accepted(const Incoming* incoming) {
   if (!loaded) co_return told_unavailable(*incoming, loaded.error().detail);
   const std::optional<store::Parcel>& parcel = *loaded;
   const std::unique_ptr<const Unpacked> unpacked = parcel ? unpack(*parcel) : nullptr;
-  if (unpacked == nullptr || !unpacked->sender) co_return told_absent(*incoming);
-  const Sender& sender = *unpacked->sender;
+  if (unpacked == nullptr) co_return told_absent(*incoming);
+  const std::optional<Sender>& sent_by = unpacked->sender;
+  if (!sent_by) co_return told_absent(*incoming);
+  const Sender& sender = *sent_by;
   const std::vector<policy::Route>& routes = incoming->config().routes;
   const auto same = [&](const policy::Route& each) { return each.path.text == sender.route; };
   const auto route = std::ranges::find_if(routes, same);
