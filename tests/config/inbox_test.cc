@@ -9,7 +9,6 @@
 #include "inbox/destination.h"
 #include "reading/issue.h"
 #include "support/rules.h"
-#include "webhook/webhook.h"
 #include <semel/clock.h>
 
 namespace semel::config {

@@ -1,11 +1,11 @@
 // The auditor: an event that stands in no queue would never be delivered, and must be noticed.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include <gtest/gtest.h>
 
