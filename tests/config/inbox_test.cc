@@ -51,9 +51,9 @@ TEST(InboxConfiguration, NamesDestinations) {
   const Config config = test::config(text_with(billing + std::string(accepting) + "destination = 'billing'\n" +
                                                "keep_credentials = true\ndepth_max = 5\n"));
   ASSERT_EQ(config.destinations.size(), 1U);
-  ASSERT_TRUE(config.route_intakes.back().has_value());
-  EXPECT_TRUE(config.route_intakes.back()->credentials);
-  EXPECT_EQ(config.route_intakes.back()->depth_max, 5U);
+  const inbox::InboxRules rules = config.route_intakes.back().value_or(inbox::InboxRules{});
+  EXPECT_TRUE(rules.credentials);
+  EXPECT_EQ(rules.depth_max, 5U);
   EXPECT_EQ(errors(billing + std::string(accepting) + "destination = 'biling'\n"),
             std::vector<std::string>{"f:17:15: error: there is no [destination.biling] (did you mean \"billing\"?)"});
   EXPECT_EQ(errors(billing + std::string(hook) + "deliver = [ { to = 'bill' } ]\n").size(), 1U);
