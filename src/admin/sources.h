@@ -12,6 +12,7 @@
 #include "admin/sign_in.h"
 #include "config/config.h"
 #include "gateway/ask_probe.h"
+#include "gateway/dispatcher.h"
 #include "gateway/plan.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
@@ -53,6 +54,7 @@ struct Sources {
   // Tallies, and what the doctor found since a time; both empty if there are none.
   std::function<Async<telemetry::TallyAnswer>(telemetry::TallyQuestion)> tally = {};
   std::function<Async<std::vector<telemetry::Finding>>(Time)> findings = {};
+  gateway::Dispatcher* dispatcher = nullptr;  // null if there is no inbox
 };
 
 }  // namespace semel::admin

@@ -28,7 +28,6 @@
 #include "reading/resolver.h"
 #include "reading/table_reader.h"
 #include "webhook/provider.h"
-#include "webhook/webhook.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -159,10 +158,6 @@ std::shared_ptr<const config::Config> load_config(const std::string& path, Secre
 std::string unsupported(const config::Config& config) {
   if (!has_store(config.store.kind)) {
     return "store.url: this kind of store is planned, but not in this version";
-  }
-  for (const webhook::Webhook& webhook : config.webhooks) {
-    if (webhook.delivery == webhook::Delivery::inbox)
-      return "webhook.delivery: the inbox is planned, but not in this version";
   }
   return {};
 }

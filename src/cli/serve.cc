@@ -238,7 +238,8 @@ Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& oper
       .tail = &gateway.tail(),
       .clock = &clock,
       .tally = [&gateway](telemetry::TallyQuestion question) { return gateway.books().tally(std::move(question)); },
-      .findings = [&gateway](Time from) { return gateway.books().findings(from); }};
+      .findings = [&gateway](Time from) { return gateway.books().findings(from); },
+      .dispatcher = gateway.dispatcher()};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/redis_url.h"
+#include "inbox/destination.h"
 #include "policy/caller_token.h"
 #include "policy/cors.h"
 #include "policy/forward.h"
@@ -183,6 +184,13 @@ struct UpstreamConfig {
   bool verify = true;
 };
 
+// Of all webhooks with an inbox.
+struct InboxConfig {
+  Millis retain_done{3 * 86'400'000LL};   // bodies of events that have ended well
+  Millis retain_dead{30 * 86'400'000LL};  // and of all others
+  std::uint64_t bytes_max = 20ULL << 30U;
+};
+
 struct Config {
   ServerConfig server;
   AdminConfig admin;
@@ -192,8 +200,11 @@ struct Config {
   LogConfig log;
   policy::ReplyConfig reply;
   std::optional<policy::TokenRules> jwt;  // null: no token is looked at
+  InboxConfig inbox;
   std::vector<UpstreamConfig> upstreams;
+  std::vector<inbox::Destination> destinations;  // those of the file, then one for each webhook that has none
   std::vector<policy::Route> routes;
+  std::vector<std::optional<inbox::InboxRules>> route_intakes;  // one for each route; none: it has no inbox
   std::vector<webhook::Webhook> webhooks;
   std::vector<reading::KeyUse> settings;  // every option with its value, as the dashboard shows it; no secrets
 };

@@ -68,6 +68,8 @@ Config read_document(reading::Reading& reading, const reading::Node& root) {
   read_upstreams(reading, upstreams, config);
   for (const UpstreamConfig& upstream : config.upstreams)
     places.upstreams.push_back(upstreams->find(upstream.name)->at);
+  read_inbox(reading, top.find("inbox"), config.inbox);
+  read_destinations(reading, top.find("destination"), config);
   for (const reading::Node* route : tables_of(reading, top.find("route"), "route")) {
     read_route(reading, *route, config);
     places.routes.push_back(route->at);

@@ -188,6 +188,7 @@ void read_route(reading::Reading& reading, const reading::Node& node, Config& co
   fit_defaults(table, route.target.policy);
   route.plain_path = policy::plainest(route.path);
   check_route(table, route);
+  read_route_intake(table, route, config);
   table.finish();
   config.routes.push_back(std::move(route));
 }

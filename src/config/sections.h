@@ -12,11 +12,13 @@
 #include "policy/caller_token.h"
 #include "policy/cors.h"
 #include "policy/reply.h"
+#include "policy/route.h"
 #include "reading/document.h"
 #include "reading/fault.h"
 #include "reading/issue.h"
 #include "reading/read_values.h"
 #include "reading/table_reader.h"
+#include "webhook/webhook.h"
 #include <semel/once.h>
 
 namespace semel::config {
@@ -24,6 +26,9 @@ namespace semel::config {
 inline constexpr std::array on_unknown_choices{reading::Choice<Policy::OnUnknown>{"hold", Policy::OnUnknown::hold},
                                                reading::Choice<Policy::OnUnknown>{"retry", Policy::OnUnknown::retry},
                                                reading::Choice<Policy::OnUnknown>{"probe", Policy::OnUnknown::probe}};
+
+inline constexpr std::array delivery_choices{reading::Choice<webhook::Delivery>{"forward", webhook::Delivery::forward},
+                                             reading::Choice<webhook::Delivery>{"inbox", webhook::Delivery::inbox}};
 
 // One of a list of JSON pointers.
 reading::Parsed<void> check_pointer(const std::string& pointer);
@@ -42,6 +47,14 @@ void read_limits(reading::Reading& reading, const reading::Node* node, LimitsCon
 
 // [upstream.NAME], each a member of `node`.
 void read_upstreams(reading::Reading& reading, const reading::Node* node, Config& config);
+
+void read_inbox(reading::Reading& reading, const reading::Node* node, InboxConfig& inbox);
+// [destination.NAME], each a member of `node`; upstreams have been read before.
+void read_destinations(reading::Reading& reading, const reading::Node* node, Config& config);
+// What a webhook says about its inbox; its provider, its path and its order have been read before.
+void read_intake(reading::TableReader& table, webhook::Webhook& webhook, Config& config);
+// The same for a route, all of which has been read before. One more in Config::route_intakes.
+void read_route_intake(reading::TableReader& table, const policy::Route& route, Config& config);
 
 // One [[route]], one [[webhook]]; upstreams, limits and the reply have been read before. check_whole() gets the place
 // of each.

@@ -37,8 +37,6 @@ namespace {
 
 constexpr std::array in_flight_choices{reading::Choice<Policy::InFlight>{"conflict", Policy::InFlight::conflict},
                                        reading::Choice<Policy::InFlight>{"wait", Policy::InFlight::wait}};
-constexpr std::array delivery_choices{reading::Choice<webhook::Delivery>{"forward", webhook::Delivery::forward},
-                                      reading::Choice<webhook::Delivery>{"inbox", webhook::Delivery::inbox}};
 
 void read_provider_name(reading::TableReader& table, std::string& into) {
   if (table.require("provider") == nullptr) {
@@ -134,8 +132,8 @@ void check_rules(reading::TableReader& table, const webhook::Webhook& webhook) {
                fmt::format("{} sends a token in its handshake, which fails without `verify_token`", webhook.provider));
   }
   if (webhook.ordered && !rules.event.order) {
-    table.reject("ordered", table.at("ordered"),
-                 fmt::format("{} does not tell the order of its events", webhook.provider));
+    const std::string_view key = table.has("order") ? "order" : "ordered";
+    table.reject(key, table.at(key), fmt::format("{} does not tell the order of its events", webhook.provider));
   }
   if (webhook.tolerance && std::ranges::none_of(rules.schemes, webhook::has_time)) {
     table.reject("tolerance", table.at("tolerance"),
@@ -203,12 +201,13 @@ void read_webhook(reading::Reading& reading, const reading::Node& node, Config& 
   reading::read_secret(table, "verify_token", webhook.verify_token);
   reading::read_secret(table, "api_credentials", webhook.api_credentials);
   webhook.api_key = webhook::make_secret_key(webhook.api_credentials, webhook::KeyForm::id_raw);
-  read_upstream_name(table, config, webhook.target.upstream);
+  reading::read_choice(table, "delivery", webhook.delivery, delivery_choices);
+  const bool sent_elsewhere = webhook.delivery == webhook::Delivery::inbox && table.has("deliver");
+  if (table.has("upstream") || !sent_elsewhere) read_upstream_name(table, config, webhook.target.upstream);
   reading::read_optional(
       table, "key_from", webhook.event_key,
       [](std::string_view text) { return policy::parse_expression(text, policy::ExpressionUse::event); },
       [](const policy::Expression& expression) { return expression.text; });
-  reading::read_choice(table, "delivery", webhook.delivery, delivery_choices);
   reading::read_flag(table, "ordered", webhook.ordered);
   reading::read_flag(table, "confirm_subscriptions", webhook.confirm_subscriptions);
   reading::read_optional(table, "rate_limit", webhook.rate_limit, reading::parse_rate, reading::rate_text);
@@ -224,6 +223,7 @@ void read_webhook(reading::Reading& reading, const reading::Node& node, Config& 
   reading::read_choice(table, "on_unknown", webhook.target.policy.on_unknown, on_unknown_choices);
   fit_defaults(table, webhook.target.policy);
   // Routes cannot have a colon in their namespace, so no webhook shares one with them.
+  read_intake(table, webhook, config);
   webhook.plain_path = policy::plainest(webhook.path);
   webhook.space = "webhook:" + webhook.path.text;
   if (webhook.space.size() > space_bytes_max) {

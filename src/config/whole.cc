@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "config/sections.h"
+#include "inbox/destination.h"
 #include "policy/expression.h"
 #include "policy/identify.h"
 #include "policy/pattern.h"
@@ -18,6 +19,7 @@
 #include "reading/issue.h"
 #include "reading/table_reader.h"
 #include "reading/units.h"
+#include "webhook/webhook.h"
 
 namespace semel::config {
 namespace {
@@ -57,7 +59,9 @@ void check_paths(reading::Reading& reading, const std::vector<Path>& paths) {
 void check_upstreams(reading::Reading& reading, const Config& config, const Places& places) {
   for (std::size_t i = 0; i < config.upstreams.size(); ++i) {
     const auto uses = [&](const auto& user) { return user.target.upstream == i; };
-    if (std::ranges::any_of(config.routes, uses) || std::ranges::any_of(config.webhooks, uses)) continue;
+    const bool fed =
+        std::ranges::find(config.destinations, i, &inbox::Destination::upstream) != config.destinations.end();
+    if (fed || std::ranges::any_of(config.routes, uses) || std::ranges::any_of(config.webhooks, uses)) continue;
     reading.report.warning(places.upstreams[i], fmt::format("[upstream.{}] is not used", config.upstreams[i].name));
   }
 }
@@ -102,6 +106,26 @@ void check_tokens(reading::Reading& reading, const reading::Node& root, const Co
   reading.report.warning(root.find("jwt")->at, "[jwt] is not used: no route has {jwt:...} in its scope or key_from");
 }
 
+// A queue needs what its keys need, and more: an order that survives, and one step for both.
+void check_inbox_store(reading::Reading& reading, const Config& config, const Places& places) {
+  const StoreKind kind = config.store.kind;
+  if (kind == StoreKind::embedded || kind == StoreKind::memory) return;
+  const std::string_view why =
+      kind == StoreKind::postgres
+          ? "delivery = \"inbox\" needs the embedded store: on PostgreSQL it is planned, but not in this version"
+          : "delivery = \"inbox\" needs the embedded store: a Redis that fails over may forget what was acknowledged, "
+            "and "
+            "an acknowledged event does not come again";
+  for (std::size_t i = 0; i < config.webhooks.size(); ++i) {
+    if (config.webhooks[i].delivery == webhook::Delivery::inbox) {
+      reading.report.error(places.webhooks[i], std::string(why));
+    }
+  }
+  for (std::size_t i = 0; i < config.route_intakes.size(); ++i) {
+    if (config.route_intakes[i]) reading.report.error(places.routes[i], std::string(why));
+  }
+}
+
 reading::Position place_of(const reading::Node& root, std::string_view table, std::string_view key) {
   const reading::Node* const node = root.find(table);
   const reading::Node* const value = node == nullptr ? nullptr : node->find(key);
@@ -137,6 +161,7 @@ void check_whole(reading::Reading& reading, const reading::Node& root, const Con
   }
   check_client_certs(reading, config, places);
   check_tokens(reading, root, config, places);
+  check_inbox_store(reading, config, places);
   check_api_address(reading, root, config);
   const bool clash = config.admin.listen == config.server.listen && config.server.listen.port != 0;
   if (clash) {

@@ -23,11 +23,13 @@
 #include "config/config.h"
 #include "config/match.h"
 #include "core/check.h"
+#include "gateway/accepted_request.h"
 #include "gateway/allowance.h"
 #include "gateway/attempt.h"
 #include "gateway/clue.h"
 #include "gateway/delivery.h"
 #include "gateway/incoming.h"
+#include "gateway/intake.h"
 #include "gateway/job.h"
 #include "gateway/joint_claim.h"
 #include "gateway/look.h"
@@ -43,6 +45,7 @@
 #include "gateway/told.h"
 #include "gateway/upstream_head.h"
 #include "http/transaction.h"
+#include "inbox/destination.h"
 #include "policy/cors.h"
 #include "policy/expression.h"
 #include "policy/identify.h"
@@ -129,6 +132,7 @@ Taken take(const Incoming* incoming) {
   const Plan& plan = incoming->plan;
   const auto here = [&plan](Told told) { return Taken{.told = already(std::move(told)), .route = plan.no_route}; };
   if (std::optional<Told> told = answer_here(*incoming)) return here(*std::move(told));
+  if (asks_for_accepted(*incoming)) return {.told = show_accepted(incoming), .route = plan.no_route};
   const config::Match matched = config::match(incoming->config(), incoming->request.method, incoming->request.path);
   if (const auto* guarded = std::get_if<config::Guarded>(&matched)) {
     return {.told = guard(incoming, guarded->route), .route = &plan.metrics_of(*guarded->route)};
@@ -202,7 +206,14 @@ Task<Told> guard(const Incoming* incoming, const policy::Route* route) {
   runtime::failpoint("request-parsed");
   std::string body;
   Way way = co_await look_at_request(incoming, route, &body);
-  Told told = co_await go(incoming, &way);
+  const Job* const job = std::get_if<Job>(&way);
+  const inbox::InboxRules* const intake = job == nullptr ? nullptr : intake_of(*incoming, *route);
+  Told told;
+  if (intake != nullptr) {
+    told = co_await take_request(incoming, route, intake, job);
+  } else {
+    told = co_await go(incoming, &way);
+  }
   if (told.ending == Ending::replayed && route->revalidate) {
     told = co_await revalidated(incoming, &std::get<Job>(way), &*route->revalidate, std::move(told));
   }
@@ -213,7 +224,13 @@ Task<Told> guard(const Incoming* incoming, const policy::Route* route) {
 Task<Told> receive(const Incoming* incoming, const webhook::Webhook* webhook) {
   std::string body;
   Way way = co_await look_at_delivery(incoming, webhook, &body);
-  Told told = co_await go(incoming, &way);
+  const bool to_inbox = webhook->intake && incoming->services.dispatcher != nullptr;
+  Told told;
+  if (to_inbox) {
+    told = co_await take_in(incoming, webhook, &way);
+  } else {
+    told = co_await go(incoming, &way);
+  }
   label(*incoming, told, way);
   count_event(*incoming, *webhook, told);
   co_return told;

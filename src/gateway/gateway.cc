@@ -21,6 +21,7 @@
 #include "core/check.h"
 #include "core/sha256.h"
 #include "gateway/bookkeeper.h"
+#include "gateway/dispatcher.h"
 #include "gateway/scribe.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
@@ -61,7 +62,10 @@ Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
       companies_(seed),
       once_(*store.store, clock, seed, waiters_max, store.endings),
       books_(clock, process_number(seed)),
-      store_(std::move(store)) {}
+      store_(std::move(store)) {
+  if (store_.inbox == nullptr) return;
+  dispatcher_ = std::make_unique<Dispatcher>(*store_.inbox, *store_.inbox_desk, clock, metrics_.webhooks.inbox, seed);
+}
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const config::Config>& config,
                                                store::CapableStore store, Clock& clock, telemetry::LogSink& log,
@@ -82,11 +86,13 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
                       .log = log,
                       .books = gateway->books_,
                       .gate = gateway->door_.gate,
-                      .quotas = gateway->quotas_,
-                      .limiters = gateway->limiters_,
+                      .quotas = gateway->allowances_.quotas,
+                      .limiters = gateway->allowances_.limiters,
                       .companies = gateway->companies_,
                       .glance = gateway->store_.glance,
-                      .inherited = gateway->door_.inherited};
+                      .inherited = gateway->door_.inherited,
+                      .dispatcher = gateway->dispatcher_.get(),
+                      .lookup = gateway->store_.lookup};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
   for (std::size_t i = 0; i < threads; ++i) {
@@ -102,6 +108,12 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
   if (store::History* const history = gateway->store_.history; history != nullptr) {
     gateway->scribe_ = std::make_unique<Scribe>(*history, gateway->store_.desk, clock, node_name());
     for (const auto& worker : gateway->workers_) gateway->scribe_->follow(worker->keep_sightings());
+  }
+  if (gateway->dispatcher_ != nullptr) {
+    for (const auto& worker : gateway->workers_) {
+      gateway->dispatcher_->add_worker(worker->executor(), [&each = *worker] { return each.plan(); });
+    }
+    gateway->dispatcher_->configure(config);
   }
   if (config->routes.empty() && config->webhooks.empty()) return gateway;  // nothing would be there for clients
   const auto listen = [&](Worker& worker, const reading::Endpoint& at, http::Sharing sharing) {
@@ -155,6 +167,9 @@ void Gateway::start() {
   for (const auto& beside : beside_) beside->listener->start(*beside->handler, {});
   boost::asio::co_spawn(workers_.front()->executor(), sweep(), boost::asio::detached);
   books_.start(store_.history);
+  if (dispatcher_ != nullptr) {
+    boost::asio::co_spawn(workers_.front()->executor(), dispatcher_->run(), boost::asio::detached);
+  }
   for (const auto& worker : workers_) worker->start();
   if (scribe_ != nullptr) scribe_->start();
 }
@@ -176,6 +191,7 @@ Result<void> Gateway::reload(const std::shared_ptr<const config::Config>& config
   }
   witness_.certificates.set(expiries_of(*tls, *config));
   for (const auto& worker : workers_) worker->reload(config, *tls);
+  if (dispatcher_ != nullptr) dispatcher_->configure(config);
   return {};
 }
 
@@ -191,6 +207,7 @@ Task<void> Gateway::forget(Key key) {
 
 void Gateway::drain() {
   door_.gate.draining = true;
+  if (dispatcher_ != nullptr) dispatcher_->drain();
   boost::asio::post(workers_.front()->executor(), [this] {
     for (const auto& beside : beside_) beside->listener->stop();
   });

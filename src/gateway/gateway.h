@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "gateway/bookkeeper.h"
+#include "gateway/dispatcher.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
@@ -52,6 +53,7 @@ class Gateway {
   // Tallies and findings.
   [[nodiscard]] Bookkeeper& books() { return books_; }
   [[nodiscard]] bool draining() const { return door_.gate.draining; }
+  [[nodiscard]] Dispatcher* dispatcher() { return dispatcher_.get(); }
   // The plan of the first worker. Once started, to be asked on its thread only.
   [[nodiscard]] std::shared_ptr<const Plan> plan() const { return workers_.front()->plan(); }
 
@@ -88,6 +90,12 @@ class Gateway {
     std::uint16_t port = 0;
   };
 
+  // How much clients and senders may ask for.
+  struct Allowances {
+    Quotas quotas;
+    RateLimiters limiters;
+  };
+
   // A listener beside the gateway's own, and what its connections use.
   struct Beside {
     http::Gate gate;
@@ -106,8 +114,7 @@ class Gateway {
   Door door_;
   telemetry::Metrics metrics_;
   Witness witness_;
-  Quotas quotas_;
-  RateLimiters limiters_;
+  Allowances allowances_;
   Companies companies_;
   Once once_;                                     // outlives the calls that the workers drop when they end
   std::vector<std::unique_ptr<Beside>> beside_;   // outlive the connections that the workers drop when they end
@@ -115,6 +122,7 @@ class Gateway {
   std::unique_ptr<Scribe> scribe_;                // null if the store keeps no history; outlives it for the same reason
   Bookkeeper books_;                              // the same
   store::CapableStore store_;
+  std::unique_ptr<Dispatcher> dispatcher_;  // null if the store has no inbox
 };
 
 }  // namespace semel::gateway

@@ -20,7 +20,7 @@
 
 namespace semel::gateway {
 
-struct Plan {
+struct Plan : std::enable_shared_from_this<Plan> {
   std::shared_ptr<const config::Config> config;
   std::vector<std::unique_ptr<http::Upstream>> upstreams;  // as in the configuration
   std::vector<telemetry::RouteMetrics*> routes;            // as in the configuration

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "gateway/dispatcher.h"
 #include "gateway/inquiries.h"
 #include "gateway/key_cache.h"
 #include "gateway/quotas.h"
 #include "gateway/replay_cache.h"
 #include "store/glance.h"
+#include "store/lookup.h"
 #include "telemetry/certificates.h"
 #include "telemetry/doctor_watch.h"
 #include "telemetry/metrics.h"
@@ -62,7 +64,9 @@ struct Services {
   Inquiries& inquiries;
   Quotas& quotas;
   Companies& companies;
-  store::Glance* glance;  // null if the store cannot tell
+  store::Glance* glance;   // null if the store cannot tell
+  Dispatcher* dispatcher;  // null if there is no inbox
+  store::Lookup* lookup;   // null if the store cannot
 };
 
 }  // namespace semel::gateway

@@ -176,7 +176,9 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .inquiries = fetching_.inquiries,
                           .quotas = shared_.quotas,
                           .companies = shared_.companies,
-                          .glance = shared_.glance};
+                          .glance = shared_.glance,
+                          .dispatcher = shared_.dispatcher,
+                          .lookup = shared_.lookup};
   return exchange(services, plan_, &transaction);
 }
 
@@ -211,7 +213,8 @@ Task<void> Worker::keep_house() {
     if (++ticks % ticks_between_takes == 0) shared_.books.take(traces_.notebook);
     if (!drain_until_) continue;
     ticker_.cut_idle();
-    if (shared_.gate.connections == 0 || shared_.clock.now() >= *drain_until_) break;
+    const bool delivering = shared_.dispatcher != nullptr && shared_.dispatcher->under_way() > 0;
+    if ((shared_.gate.connections == 0 && !delivering) || shared_.clock.now() >= *drain_until_) break;
   }
   shared_.books.take(traces_.notebook);
   ticker_.stop();

@@ -12,6 +12,7 @@
 
 #include "config/config.h"
 #include "gateway/bookkeeper.h"
+#include "gateway/dispatcher.h"
 #include "gateway/inquiries.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
@@ -25,6 +26,7 @@
 #include "http/ticker.h"
 #include "http/transaction.h"
 #include "store/glance.h"
+#include "store/lookup.h"
 #include "telemetry/metrics.h"
 #include "telemetry/notebook.h"
 #include "telemetry/request_log.h"
@@ -51,6 +53,8 @@ struct Shared {
   Companies& companies;
   store::Glance* glance;  // the store's, if it has one
   const http::Inherited& inherited;
+  Dispatcher* dispatcher;  // null if there is no inbox
+  store::Lookup* lookup;   // null if the store cannot
 };
 
 // What a handler beside the gateway's own is made from, for the thread of one worker. All of it outlives the handler.

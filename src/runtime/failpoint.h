@@ -14,8 +14,8 @@
 
 namespace semel::runtime {
 
-// Every point, in the order in which a request passes them. This is the only list.
-inline constexpr std::array<std::string_view, 12> failpoint_names{
+// Every point, in the order in which a request passes them; then those of an event in the inbox. This is the only list.
+inline constexpr std::array<std::string_view, 16> failpoint_names{
     "request-parsed",       // the head has been read, the route is known
     "claim-prepared",       // key and fingerprint are known, the store has not been asked
     "claim-written",        // durable, and nobody has been told
@@ -28,6 +28,10 @@ inline constexpr std::array<std::string_view, 12> failpoint_names{
     "outcome-known",        // the answer is complete and kept nowhere
     "completion-begun",     // the write of the outcome is on its way
     "outcome-kept",         // durable, and not one byte of it has gone to the client
+    "event-kept",           // in the inbox, durable, and nobody has been told
+    "event-sent",           // the whole of it, to its handler
+    "event-answered",       // the handler's answer has been read and is kept nowhere
+    "event-settled",        // what came of an attempt is durable
 };
 
 // A name of the list. Any other does not compile.

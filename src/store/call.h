@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -109,10 +111,19 @@ struct PruneCall {
   Result<std::size_t> answer = std::unexpected(not_judged());  // how many rows have gone
 };
 
+// A step of an inbox, made together with the calls of its batch. It keeps its own answer where its caller finds it.
+class InboxBook;
+class InboxTable;
+class KeyRecords;
+struct InboxCall {
+  std::function<Result<void>(InboxBook&, InboxTable&, KeyRecords&, Time)> step;
+  Result<void> answer = std::unexpected(not_judged());
+};
+
 struct StoreCall {
   Key key;  // of those that are about one
   std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall, ReopenCall, LookCall, SettleCall, FindCall,
-               ListCall, AppendCall, AuditCall, NoteCall, PastCall, PruneCall>
+               ListCall, AppendCall, AuditCall, NoteCall, PastCall, PruneCall, InboxCall*>
       request;
 };
 
@@ -126,7 +137,14 @@ inline StoreCall claim_call(Key key, const Fingerprint& fingerprint, Terms terms
 
 // Answers a call with an error.
 inline void refuse(StoreCall& call, const Error& error) {
-  std::visit([&](auto& request) { request.answer = std::unexpected(error); }, call.request);
+  const auto answer = [&](auto& request) {
+    if constexpr (std::is_pointer_v<std::remove_reference_t<decltype(request)>>) {
+      request->answer = std::unexpected(error);
+    } else {
+      request.answer = std::unexpected(error);
+    }
+  };
+  std::visit(answer, call.request);
 }
 
 }  // namespace semel::store

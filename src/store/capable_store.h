@@ -11,6 +11,8 @@
 #include "store/desk.h"
 #include "store/glance.h"
 #include "store/history.h"
+#include "store/inbox.h"
+#include "store/inbox_desk.h"
 #include "store/lookup.h"
 #include "store/remote_changes.h"
 #include <semel/stores.h>
@@ -24,6 +26,8 @@ struct CapableStore : OpenedStore {
   Desk* desk = nullptr;              // null if operators cannot look; part of `store`
   RemoteChanges* changes = nullptr;  // null if no other process changes keys, or the store cannot tell; part of `store`
   History* history = nullptr;        // null if there is nowhere to keep one; part of `store`
+  Inbox* inbox = nullptr;            // null if the store has none; part of `store`
+  InboxDesk* inbox_desk = nullptr;   // the same; there is one just when there is an inbox
   // By which the keys are to be named before they reach the store. None: they keep their names.
   std::optional<core::StoreIdentity> identity = std::nullopt;
 };

@@ -30,8 +30,10 @@
 #include "store/cursor.h"
 #include "store/desk.h"
 #include "store/history.h"
+#include "store/inbox_table.h"
 #include "store/lookup.h"
 #include "store/memory_history.h"
+#include "store/memory_inbox.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -50,9 +52,16 @@ Time vanishes_at(const Record& record) {
   return record.state == Record::State::running ? std::max(record.expires_at, record.lease_until) : record.expires_at;
 }
 
-class MemoryStore : public Store, public Reopening, public store::Lookup, public store::Desk, public store::AuditLog {
+class MemoryStore : public Store,
+                    public Reopening,
+                    public store::Lookup,
+                    public store::Desk,
+                    public store::AuditLog,
+                    private store::KeyRecords {
  public:
-  explicit MemoryStore(Clock& clock) : clock_(clock) {}
+  explicit MemoryStore(Clock& clock) : clock_(clock), inbox_(clock, mutex_, *this) {}
+
+  store::MemoryInbox& inbox() { return inbox_; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     if (Result<void> sound = core::check_terms(terms); !sound) co_return std::unexpected(std::move(sound.error()));
@@ -199,6 +208,12 @@ class MemoryStore : public Store, public Reopening, public store::Lookup, public
     return held ? std::vector<Held>{*std::move(held)} : std::vector<Held>{};
   }
 
+  Result<const Record*> find_record(const Digest& id) override {
+    return stored_under(Key{.id = id, .scope = {}, .space = {}});
+  }
+  void put_record(Record record) override { put(std::move(record)); }
+  Result<void> admit_record() override { return {}; }
+
   std::size_t remove_expired(std::size_t limit) {
     const std::scoped_lock lock(mutex_);
     const Time now = clock_.now();
@@ -246,6 +261,7 @@ class MemoryStore : public Store, public Reopening, public store::Lookup, public
   Vanishing vanishing_;
   std::vector<store::AuditEntry> acts_;
   store::MemoryHistory history_;
+  store::MemoryInbox inbox_;
 };
 
 }  // namespace
@@ -264,6 +280,8 @@ CapableStore make_capable_memory_store(Clock& clock) {
   opened.desk = memory.get();
   opened.audit = memory.get();
   opened.history = &memory->history();
+  opened.inbox = &memory->inbox();
+  opened.inbox_desk = &memory->inbox();
   opened.store = std::move(memory);
   return opened;
 }

@@ -32,6 +32,7 @@
 #include "store/lookup.h"
 #include "store/remote_changes.h"
 #include "store/sealed_history.h"
+#include "store/sealed_inbox.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -296,6 +297,7 @@ class SealedStore : public Store {
     if (inner.history != nullptr) {
       history_.emplace(std::shared_ptr<const core::Seals>(safe_, &safe_->seals), *inner.history);
     }
+    if (inner.inbox != nullptr) inbox_.emplace(*inner.inbox, *inner.inbox_desk, safe_->seals, safe_->names);
   }
 
   // What the store inside can do, and so this one.
@@ -306,6 +308,7 @@ class SealedStore : public Store {
   Desk* desk() { return desk_ ? &*desk_ : nullptr; }
   RemoteChanges* changes() { return changes_ ? &*changes_ : nullptr; }
   History* history() { return history_ ? &*history_ : nullptr; }
+  SealedInbox* inbox() { return inbox_ ? &*inbox_ : nullptr; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     const std::shared_ptr<Safe> safe = safe_;
@@ -361,6 +364,7 @@ class SealedStore : public Store {
   std::optional<SealedDesk> desk_;
   std::optional<SealedChanges> changes_;
   std::optional<SealedHistory> history_;
+  std::optional<SealedInbox> inbox_;
 };
 
 }  // namespace
@@ -378,6 +382,8 @@ CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKe
   outer.desk = sealed->desk();
   outer.changes = sealed->changes();
   outer.history = sealed->history();
+  outer.inbox = sealed->inbox();
+  outer.inbox_desk = sealed->inbox();
   outer.store = std::move(sealed);
   return outer;
 }

@@ -56,6 +56,7 @@ std::string Metrics::render() const {
             upstream_seconds);
   webhooks.render(out);
   api.render(out);
+  webhooks.inbox.render(out);
   if (store_ == nullptr) return out;
   histogram(out, "semel_store_batch_writes",
             "Records written by one sync of the embedded store, or calls answered together by PostgreSQL or Redis.",

@@ -19,8 +19,9 @@
 namespace semel::telemetry {
 namespace {
 
-constexpr std::array<std::string_view, endings> ending_names{
-    "passed", "unkeyed", "ran", "released", "unknown", "replayed", "refused", "malformed", "observed", "superseded"};
+constexpr std::array<std::string_view, endings> ending_names{"passed",   "unkeyed",    "ran",     "released",
+                                                             "unknown",  "replayed",   "refused", "malformed",
+                                                             "observed", "superseded", "accepted"};
 
 }  // namespace
 

@@ -28,8 +28,9 @@ enum class Ending : std::uint8_t {
   malformed,   // not a valid request
   observed,    // mode = "observe": passed through, but looked at
   superseded,  // an event older than one of its object that has been processed: acknowledged, not handed on
+  accepted,    // an event is in the inbox: acknowledged, to be delivered
 };
-inline constexpr std::size_t endings = 10;
+inline constexpr std::size_t endings = 11;
 std::string_view name(Ending ending);
 
 inline constexpr std::size_t problem_types = static_cast<std::size_t>(ProblemType::misdirected) + 1;

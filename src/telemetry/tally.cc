@@ -43,6 +43,7 @@ TallyOutcome tally_outcome(Ending ending, std::optional<ProblemType> problem, st
     case Ending::unkeyed:
       return TallyOutcome::unkeyed;
     case Ending::ran:
+    case Ending::accepted:  // into the inbox: it runs, only later
       return TallyOutcome::ran;
     case Ending::released:
       return TallyOutcome::released;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "telemetry/histogram.h"
+#include "telemetry/inbox_metrics.h"
 #include "webhook/signatures.h"
 
 namespace semel::telemetry {
@@ -49,6 +50,8 @@ class WebhookMetrics {
   // A webhook keeps its counters over reloads as long as its path and provider stay the same. The reference is valid as
   // long as this.
   WebhookCounters& webhook(std::string_view label, std::string_view provider);
+
+  InboxMetrics inbox;  // of all webhooks that have one
 
   void render(std::string& out) const;
 

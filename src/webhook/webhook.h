@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "inbox/destination.h"
 #include "policy/expression.h"
 #include "policy/pattern.h"
 #include "policy/target.h"
@@ -36,6 +37,7 @@ struct Webhook {
   Lock lock;                                    // made from the rules and the secrets
   std::optional<policy::Expression> event_key;  // null: as the provider's file says
   Delivery delivery = Delivery::forward;
+  std::optional<inbox::InboxRules> intake;  // of an inbox
   bool ordered = false;
   bool confirm_subscriptions = false;
   std::optional<reading::Rate> rate_limit;

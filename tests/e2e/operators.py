@@ -34,7 +34,8 @@ def prepare(build):
 
 def template(target):
     """The path of the document that a target is for."""
-    return re.sub(r"^/v1/keys/(?!find$)[^/]+", "/v1/keys/{id}", target.partition("?")[0])
+    path = target.partition("?")[0]
+    return re.sub(r"^/v1/(keys|inbox|destinations)/(?!find$)[^/]+", r"/v1/\1/{id}", path)
 
 
 def complaints():

@@ -81,7 +81,9 @@ class World {
                                    .inquiries = fetching_.inquiries,
                                    .quotas = quotas_,
                                    .companies = companies_,
-                                   .glance = nullptr};
+                                   .glance = nullptr,
+                                   .dispatcher = nullptr,
+                                   .lookup = nullptr};
 };
 
 }  // namespace semel::test

@@ -344,13 +344,13 @@ PLANTED_IN_DOCS = {
 }
 
 # Who may include whom, written out once more.
-CORE, READING, POLICY, WEBHOOK, CONFIG = "core", "core reading", "core reading policy", "core reading policy webhook", \
-    "core reading policy webhook config"
-MIDDLE = CONFIG + " runtime once store http inbox"
+CORE, READING, POLICY, INBOX, WEBHOOK = "core", "core reading", "core reading policy", "core reading policy inbox", \
+    "core reading policy inbox webhook"
+CONFIG = WEBHOOK + " config"
+MIDDLE = CONFIG + " runtime once store http"
 MAY_INCLUDE = {
-    "core": CORE, "reading": READING, "policy": POLICY, "webhook": WEBHOOK, "config": CONFIG,
+    "core": CORE, "reading": READING, "policy": POLICY, "inbox": INBOX, "webhook": WEBHOOK, "config": CONFIG,
     "runtime": "core runtime", "once": "core runtime once", "store": "core runtime store", "http": "core runtime http",
-    "inbox": "core runtime inbox",
     "guard": MIDDLE + " guard", "telemetry": MIDDLE + " telemetry",
     "gateway": MIDDLE + " guard telemetry gateway", "api": MIDDLE + " guard telemetry api",
     "admin": MIDDLE + " guard telemetry gateway api admin",

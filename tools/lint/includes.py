@@ -1,20 +1,20 @@
 """Which folder may include which (docs/life-of-a-request.md shows the way of a request through them), and no circles."""
 import re
 
-# A folder may include what its arrows lead to, and what that leads to. once, store, http and inbox stand side by side, as
+# A folder may include what its arrows lead to, and what that leads to. once, store and http stand side by side, as
 # guard and telemetry do, and gateway and api.
-BELOW = ("config", "once", "store", "http", "inbox")
+BELOW = ("config", "once", "store", "http")
 ARROWS = {
     "core": (),
     "reading": ("core",),
     "policy": ("reading",),
-    "webhook": ("policy",),
+    "inbox": ("policy",),
+    "webhook": ("inbox",),
     "config": ("webhook",),
     "runtime": ("core",),
     "once": ("runtime",),
     "store": ("runtime",),
     "http": ("runtime",),
-    "inbox": ("runtime",),
     "guard": BELOW,
     "telemetry": BELOW,
     "gateway": ("guard", "telemetry"),
@@ -22,12 +22,12 @@ ARROWS = {
     "admin": ("gateway", "api"),
     "cli": ("admin",),
 }
-ORDER = ("core <- reading <- policy <- webhook <- config; core <- runtime <- once, store, http, inbox; "
+ORDER = ("core <- reading <- policy <- inbox <- webhook <- config; core <- runtime <- once, store, http; "
          "all of these <- guard, telemetry <- gateway, api <- admin <- cli")
 KEPT_APART = ("store",)  # the subfolders of these know the folder, which does not know them, nor do they know each other
 
 # No I/O, threads, clock, log or environment. One file may end the process with a message.
-PURE = tuple(f"src/{room}/" for room in ("core", "reading", "policy", "webhook", "config"))
+PURE = tuple(f"src/{room}/" for room in ("core", "reading", "policy", "inbox", "webhook", "config"))
 PURE_EXCEPT = {"src/core/check.h": {"cstdio", "cstdlib"}}
 IMPURE = re.compile(
     r"(boost/(asio|beast)|spdlog|rocksdb|postgresql|libpq|hiredis|sys|arpa|netinet)(/|\.|-|$)"

@@ -22,6 +22,7 @@
 #include "store/call.h"
 #include "store/embedded/ledger.h"
 #include "store/embedded/recent_writes.h"
+#include "store/inbox_table.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -77,9 +78,11 @@ class Changes {
 
 }  // namespace
 
-class Batch::Judge {
+class Batch::Judge : private KeyRecords {
  public:
-  Judge(Ledger& ledger, RecentWrites* recent) : ledger_(ledger), recent_(recent) {}
+  Judge(Ledger& ledger, RecentWrites* recent, InboxPart* inbox) : ledger_(ledger), recent_(recent), inbox_(inbox) {
+    if (inbox_ != nullptr) table_.emplace(inbox_->reader);
+  }
 
   void judge(const BatchCall& asked, Time now) {
     StoreCall& call = *asked.call;
@@ -97,10 +100,15 @@ class Batch::Judge {
   }
 
   void commit() {
-    if (changes_.list().empty()) return;
+    const bool to_inbox = table_ && !table_->changes().empty();
+    if (to_inbox) inbox_->book.finish(*table_, now_);
+    if (changes_.list().empty() && !to_inbox) return;
     pass<CompleteCall>("completion-begun");
-    const Result<void> committed = ledger_.commit(changes_.list());
+    const Result<void> committed =
+        to_inbox ? ledger_.commit_with(changes_.list(), table_->changes()) : ledger_.commit(changes_.list());
     pass<ClaimCall>("claim-written");
+    if (to_inbox && committed) inbox_->book.committed();
+    if (to_inbox && !committed) inbox_->book.undone();
     if (committed && recent_ != nullptr) recent_->note(changes_.list());
     if (committed) return;
     for (StoreCall* call : dependent_) refuse(*call, committed.error());
@@ -235,6 +243,16 @@ class Batch::Judge {
         hold(key, [&](const Record* stored) { return core::step_settle(stored, request.settlement, now_); });
   }
 
+  void answer(const Key&, InboxCall*& request) {
+    if (inbox_ == nullptr || !table_) return;
+    depends_ = true;
+    request->answer = request->step(inbox_->book, *table_, *this, now_);
+  }
+
+  Result<const Record*> find_record(const Digest& id) override { return find(id); }
+  void put_record(Record record) override { put(std::move(record)); }
+  Result<void> admit_record() override { return ledger_.admit(); }
+
   // These come here by no way: reading is not judged, and the audit log is a file of its own.
   static void answer(const Key&, FindCall& /*request*/) {}
   static void answer(const Key&, ListCall& /*request*/) {}
@@ -322,6 +340,8 @@ class Batch::Judge {
 
   Ledger& ledger_;
   RecentWrites* recent_;
+  InboxPart* inbox_;
+  std::optional<OverlayTable> table_;  // of the inbox, if there is one
   Time now_;
   Changes changes_;
   std::vector<StoreCall*> dependent_;  // whose answers hold only if the commit succeeds
@@ -330,7 +350,8 @@ class Batch::Judge {
   bool depends_ = false;
 };
 
-Batch::Batch(Ledger& ledger, RecentWrites* recent) : judge_(std::make_unique<Judge>(ledger, recent)) {}
+Batch::Batch(Ledger& ledger, RecentWrites* recent, InboxPart* inbox)
+    : judge_(std::make_unique<Judge>(ledger, recent, inbox)) {}
 Batch::~Batch() = default;
 
 void Batch::judge(const BatchCall& call, Time now) {

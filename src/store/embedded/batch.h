@@ -17,6 +17,8 @@
 #include "store/call.h"
 #include "store/embedded/ledger.h"
 #include "store/embedded/recent_writes.h"
+#include "store/inbox_book.h"
+#include "store/inbox_table.h"
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
 #include <semel/key.h>
@@ -33,12 +35,18 @@ struct BatchCall {
   std::optional<std::uint64_t> absent_at = std::nullopt;
 };
 
+// The inbox of the ledger: its rules, and what is durable of it.
+struct InboxPart {
+  InboxBook& book;
+  InboxReader& reader;
+};
+
 // Judge any number of calls, then commit once. Until then no answer may be passed on.
 class Batch {
  public:
   // `recent` must have been told of every commit of the ledger since both were made. If it is null, the ledger is
-  // asked.
-  explicit Batch(Ledger& ledger, RecentWrites* recent = nullptr);
+  // asked. `inbox` is null if the ledger has none.
+  explicit Batch(Ledger& ledger, RecentWrites* recent = nullptr, InboxPart* inbox = nullptr);
   ~Batch();
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;

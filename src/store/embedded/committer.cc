@@ -32,8 +32,8 @@ constexpr std::size_t calls_max = 1024;  // of a batch that goes on taking more;
 
 }  // namespace
 
-Committer::Committer(Ledger& ledger, RecentWrites& recent, const StoreClock& clock)
-    : ledger_(ledger), recent_(recent), clock_(clock), thread_([this] { serve(); }) {}
+Committer::Committer(Ledger& ledger, RecentWrites& recent, const StoreClock& clock, InboxPart* inbox)
+    : ledger_(ledger), recent_(recent), clock_(clock), inbox_(inbox), thread_([this] { serve(); }) {}
 
 Committer::~Committer() {
   {
@@ -91,7 +91,7 @@ bool Committer::take_more(std::vector<Pending>& calls) {
 
 // Calls that arrive while the first ones are being judged still go with them. Nothing is waited for.
 void Committer::commit(std::vector<Pending>& calls) {
-  Batch batch(ledger_, &recent_);
+  Batch batch(ledger_, &recent_, inbox_);
   std::size_t judged = 0;
   do {
     const Time now = clock_.now();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "store/call.h"
+#include "store/embedded/batch.h"
 #include "store/embedded/ledger.h"
 #include "store/embedded/recent_writes.h"
 #include "store/embedded/store_clock.h"
@@ -25,7 +26,8 @@ namespace semel::store::embedded {
 
 class Committer {
  public:
-  Committer(Ledger& ledger, RecentWrites& recent, const StoreClock& clock);
+  // `inbox` is null if the ledger has none; it outlives this.
+  Committer(Ledger& ledger, RecentWrites& recent, const StoreClock& clock, InboxPart* inbox = nullptr);
   // Ends the batch that is under way; calls that still wait are answered with Code::unavailable.
   ~Committer();
   Committer(const Committer&) = delete;
@@ -50,6 +52,7 @@ class Committer {
   Ledger& ledger_;
   RecentWrites& recent_;
   const StoreClock& clock_;
+  InboxPart* inbox_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Pending> waiting_;

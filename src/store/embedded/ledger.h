@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "core/check.h"
+#include "store/inbox_table.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -53,6 +55,12 @@ class Ledger {
   // Writes all changes or none; durable when it returns. No two of them are of one key. Code::full: no room, nothing
   // was written. After any other error the ledger is stopped: only opening it again can tell what the disk holds.
   virtual Result<void> commit(std::span<const Change> changes) = 0;
+
+  // The same together with changes of an inbox. A ledger without one is never asked.
+  virtual Result<void> commit_with(std::span<const Change> changes, const OverlayTable::Changes& inbox) {
+    core::check(inbox.empty(), "only a ledger with an inbox is asked to write one");
+    return commit(changes);
+  }
 
   // At most `limit` entries of the expiry index, in order: those after `after`, up to and including `now`.
   virtual Result<std::vector<Expiry>> expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) = 0;

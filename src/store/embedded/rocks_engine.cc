@@ -40,7 +40,7 @@ RocksEngine::RocksEngine()
 
 RocksEngine::~RocksEngine() {
   if (db_ == nullptr) return;
-  for (rocksdb::ColumnFamilyHandle* family : {records_, index_}) {
+  for (rocksdb::ColumnFamilyHandle* family : {records_, index_, inbox_, parcels_}) {
     db_->DestroyColumnFamilyHandle(family).PermitUncheckedError();
   }
   db_->Close().PermitUncheckedError();  // all that was acknowledged is in the log
@@ -55,6 +55,8 @@ Result<std::unique_ptr<RocksEngine>> RocksEngine::open(const std::filesystem::pa
   const std::vector<rocksdb::ColumnFamilyDescriptor> families{
       {rocksdb::kDefaultColumnFamilyName, index_options()},
       {"records", records_options(cache_bytes, engine->filter_)},
+      {"inbox", inbox_options()},
+      {"parcels", parcels_options()},
   };
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
@@ -63,6 +65,8 @@ Result<std::unique_ptr<RocksEngine>> RocksEngine::open(const std::filesystem::pa
   engine->db_.reset(db);
   engine->index_ = handles.at(0);
   engine->records_ = handles.at(1);
+  engine->inbox_ = handles.at(2);
+  engine->parcels_ = handles.at(3);
   return engine;
 }
 

@@ -1,4 +1,4 @@
-// RocksDB in a folder: the opened database, its two families, and what its own threads use.
+// RocksDB in a folder: the opened database, its families, and what its own threads use.
 //
 // It knows nothing of what is kept in the families; rocks_ledger.h says that.
 #pragma once
@@ -33,6 +33,9 @@ class RocksEngine {
   [[nodiscard]] rocksdb::ColumnFamilyHandle* records() const { return records_; }
   [[nodiscard]] rocksdb::ColumnFamilyHandle* index() const { return index_; }
 
+  [[nodiscard]] rocksdb::ColumnFamilyHandle* inbox() const { return inbox_; }
+  [[nodiscard]] rocksdb::ColumnFamilyHandle* parcels() const { return parcels_; }
+
   // The write-ahead log that is written to.
   [[nodiscard]] const PreparedLogs::Newest& log() const { return logs_->newest(); }
   // Compaction reclaims what had expired at this time.
@@ -47,6 +50,8 @@ class RocksEngine {
   std::unique_ptr<rocksdb::DB> db_;
   rocksdb::ColumnFamilyHandle* records_ = nullptr;
   rocksdb::ColumnFamilyHandle* index_ = nullptr;
+  rocksdb::ColumnFamilyHandle* inbox_ = nullptr;
+  rocksdb::ColumnFamilyHandle* parcels_ = nullptr;
 };
 
 }  // namespace semel::store::embedded

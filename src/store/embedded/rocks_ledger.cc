@@ -76,7 +76,7 @@ Result<void> RocksLedger::admit() {
   return space_.check();
 }
 
-Result<void> RocksLedger::commit(std::span<const Change> changes) {
+Result<void> RocksLedger::commit_with(std::span<const Change> changes, const OverlayTable::Changes& inbox) {
   if (stopped_.load(std::memory_order_relaxed)) return fail(Code::unavailable, stop_reason_);
   space_.ask_again();
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
@@ -94,6 +94,7 @@ Result<void> RocksLedger::commit(std::span<const Change> changes) {
     unsettled_.add(change, batch_);
   }
   index_.finish(batch_);
+  add_inbox(inbox);
   const bool mark_time = now >= marked_at_ + time_mark_every;
   if (mark_time) {
     std::array<char, sizeof(std::int64_t)> bytes{};
@@ -111,7 +112,7 @@ Result<void> RocksLedger::commit(std::span<const Change> changes) {
   unsettled_.committed(changes);
   if (mark_time) marked_at_ = now;
   if (Result<void> noted = marker_.write(durable_mark(now)); !noted) return stop(noted.error().detail);
-  if (options_.on_commit) options_.on_commit(changes.size(), clock_.stopwatch() - began);
+  if (options_.on_commit) options_.on_commit(changes.size() + inbox.size(), clock_.stopwatch() - began);
   return {};
 }
 

@@ -6,6 +6,7 @@
 //             'u' ‖ claimed_at ‖ id             –            one per record that is unknown or runs for long
 //             'i'                               mark of the store's identity, if it has one (core/identity.h)
 //             't'                               time mark    at most one a second, with a batch of records
+//   inbox     as store/inbox_codec.h says, but for what begins with 'p': that is in the family parcels
 //
 // A commit is one WriteBatch with a synced log. RocksDB shows a write to readers only after that sync, so read() never
 // sees a write that could still be lost. The first error of the disk stops the ledger for good: after a failed sync,
@@ -32,6 +33,7 @@
 #include "store/embedded/store_clock.h"
 #include "store/embedded/unsettled_index.h"
 #include "store/embedded/wal_marker.h"
+#include "store/inbox_table.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
@@ -40,7 +42,7 @@
 
 namespace semel::store::embedded {
 
-class RocksLedger : public Ledger {
+class RocksLedger : public Ledger, public InboxReader {
  public:
   static constexpr std::string_view identity_mark_key = "i";
   static constexpr std::string_view time_mark_key = "t";
@@ -54,7 +56,11 @@ class RocksLedger : public Ledger {
 
   Result<std::optional<Record>> read(const Digest& id) override;
   Result<void> admit() override;
-  Result<void> commit(std::span<const Change> changes) override;
+  Result<void> commit(std::span<const Change> changes) override { return commit_with(changes, {}); }
+  Result<void> commit_with(std::span<const Change> changes, const OverlayTable::Changes& inbox) override;
+  // Of the inbox, as far as it is durable. From any thread.
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Result<void> walk(std::string_view begin, std::string_view prefix, InboxVisit visit) override;
   Result<std::vector<Expiry>> expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) override;
 
   // At most `limit` ids of records that begin with these bytes, in order. From any thread; it may take a while, unless
@@ -70,6 +76,8 @@ class RocksLedger : public Ledger {
   RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker marker, std::unique_ptr<RocksEngine> engine);
   Result<void> start_clock();
   Result<void> find_running();
+  [[nodiscard]] rocksdb::ColumnFamilyHandle* family_of(std::string_view inbox_key) const;
+  void add_inbox(const OverlayTable::Changes& inbox);
   [[nodiscard]] Mark durable_mark(Time now) const;
   Result<void> stop(const std::string& reason);
 

@@ -17,4 +17,10 @@ rocksdb::ColumnFamilyOptions records_options(std::size_t cache_bytes, const rock
 // expiry and time mark: written in order of time, read from the front.
 rocksdb::ColumnFamilyOptions index_options();
 
+// What the inbox keeps beside the parcels (store/inbox_codec.h): read by key, and in order from a known place on.
+rocksdb::ColumnFamilyOptions inbox_options();
+
+// id → what an event came with: written once, read seldom, dropped in the order of time.
+rocksdb::ColumnFamilyOptions parcels_options();
+
 }  // namespace semel::store::embedded

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <expected>
 #include <filesystem>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "core/crypto.h"
+#include "core/seal.h"
 #include "core/terms.h"
 #include "core/transition.h"
 #include "store/audit_log.h"
@@ -23,13 +25,17 @@
 #include "store/capable_store.h"
 #include "store/desk.h"
 #include "store/embedded/audit_file.h"
+#include "store/embedded/batch.h"
 #include "store/embedded/committer.h"
 #include "store/embedded/desk.h"
 #include "store/embedded/history.h"
+#include "store/embedded/inbox.h"
 #include "store/embedded/recent_writes.h"
 #include "store/embedded/rocks_ledger.h"
 #include "store/glance.h"
 #include "store/history.h"
+#include "store/identity.h"
+#include "store/inbox_book.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -43,17 +49,28 @@ namespace {
 
 constexpr std::size_t sweep_chunk = 256;  // so that no call waits long behind a sweep
 
+std::uint32_t random_holder() {
+  const core::Salt salt = random_salt();
+  std::uint32_t holder = 0;
+  std::memcpy(&holder, salt.data(), sizeof(holder));
+  return holder;
+}
+
 class EmbeddedStore : public BatchedStore, public Glance {
  public:
-  EmbeddedStore(std::unique_ptr<RocksLedger> ledger, const std::filesystem::path& folder,
+  EmbeddedStore(std::unique_ptr<RocksLedger> ledger, InboxBook book, const std::filesystem::path& folder,
                 std::unique_ptr<EmbeddedHistory> history)
       : BatchedStore(sweep_chunk),
         ledger_(std::move(ledger)),
-        committer_(*ledger_, recent_, ledger_->clock()),
+        book_(std::move(book)),
+        inbox_part_{.book = book_, .reader = *ledger_},
+        committer_(*ledger_, recent_, ledger_->clock(), &inbox_part_),
         desk_(*ledger_, committer_),
+        inbox_(*ledger_, committer_),
         audit_(folder),
         history_(std::move(history)) {}
 
+  EmbeddedInbox& inbox() { return inbox_; }
   Desk& desk() { return desk_; }
   AuditLog& audit() { return audit_; }
   History* history() { return history_.get(); }
@@ -114,9 +131,12 @@ class EmbeddedStore : public BatchedStore, public Glance {
   }
 
   std::unique_ptr<RocksLedger> ledger_;
+  InboxBook book_;  // of the committer's thread
+  InboxPart inbox_part_;
   RecentWrites recent_;
   Committer committer_;
   EmbeddedDesk desk_;
+  EmbeddedInbox inbox_;
   AuditFile audit_;
   std::unique_ptr<EmbeddedHistory> history_;  // null if there is none
 };
@@ -130,15 +150,21 @@ Result<CapableStore> open_with_keys(Clock& clock, EmbeddedOptions options, const
   if (!ledger) return std::unexpected(std::move(ledger.error()));
   CapableStore opened;
   opened.identity = (*ledger)->identity();
+  InboxBook book(random_holder());
+  if (Result<void> read = book.open(**ledger, (*ledger)->clock().now()); !read) {
+    return std::unexpected(std::move(read.error()));
+  }
   // The ledger has the lock of the folder by now.
   std::unique_ptr<EmbeddedHistory> history = EmbeddedHistory::open(clock, folder / "history", free_bytes_min);
-  auto store = std::make_unique<EmbeddedStore>(*std::move(ledger), folder, std::move(history));
+  auto store = std::make_unique<EmbeddedStore>(*std::move(ledger), std::move(book), folder, std::move(history));
   opened.reopening = store.get();
   opened.glance = store.get();
   opened.lookup = store.get();
   opened.desk = &store->desk();
   opened.audit = &store->audit();
   opened.history = store->history();
+  opened.inbox = &store->inbox();
+  opened.inbox_desk = &store->inbox();
   opened.store = std::move(store);
   return opened;
 }

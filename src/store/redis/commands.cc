@@ -123,6 +123,7 @@ class CallWriter {
   void operator()(const NoteCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
   void operator()(const PastCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
   void operator()(const PruneCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
+  void operator()(const InboxCall* /*request*/) const { core::check(false, "there is no inbox on Redis"); }
 
   // Only the large answer of the record.
   void fetch(const Record& record) {

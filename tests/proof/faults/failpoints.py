@@ -143,7 +143,9 @@ def run_store(context, store, rounds, workers):
 
 def run(context, stores, rounds, workers=4):
     report = proof.Report()
-    known, tried = proof.failpoints_of(context.binary), {failpoint_of(case) for case in CASES}
+    # Those of an event in the inbox are tried by the fault of that name.
+    known = [name for name in proof.failpoints_of(context.binary) if not name.startswith("event-")]
+    tried = {failpoint_of(case) for case in CASES}
     report.must(set(known) == tried, f"the binary's failpoints are {known}, these are tried: {sorted(tried)}")
     for store in stores:
         context.say(store)

@@ -1,0 +1,150 @@
+// Every member takes the mutex for a few instructions; nothing is waited for under it.
+#include "gateway/destination_gate.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "inbox/breaker.h"
+#include "inbox/destination.h"
+#include "inbox/verdict.h"
+#include <semel/clock.h>
+
+namespace semel::gateway {
+
+DestinationGate::DestinationGate(const inbox::Destination& rules)
+    : name_(rules.name),
+      concurrency_(rules.concurrency),
+      replay_share_(rules.replay_share_percent),
+      rate_(rules.rate),
+      breaker_(rules.breaker),
+      due_(Time{}) {}
+
+void DestinationGate::configure(const inbox::Destination& rules) {
+  const std::scoped_lock lock(mutex_);
+  concurrency_ = rules.concurrency;
+  replay_share_ = rules.replay_share_percent;
+  rate_ = rules.rate;
+}
+
+bool DestinationGate::held(Time now) const {
+  return paused_ && (!paused_->until || now < *paused_->until);
+}
+
+std::size_t DestinationGate::enter(std::size_t wanted, Time now) {
+  const std::scoped_lock lock(mutex_);
+  rate_wait_ = Millis{0};
+  if (held(now)) return 0;
+  const std::uint32_t allowed = breaker_.allowed(concurrency_, now);
+  std::size_t entered = 0;
+  while (entered < wanted && running_ < allowed) {
+    const std::optional<Millis> wait = rate_ ? bucket_.take(*rate_, now) : std::nullopt;
+    if (wait) {
+      rate_wait_ = *wait;
+      break;
+    }
+    ++running_;
+    ++entered;
+    breaker_.began(now);
+  }
+  return entered;
+}
+
+void DestinationGate::withdraw(std::size_t slots) {
+  const std::scoped_lock lock(mutex_);
+  running_ -= static_cast<std::uint32_t>(std::min<std::size_t>(slots, running_));
+  if (slots > 0) breaker_.withdrew();
+}
+
+void DestinationGate::leave(inbox::Health health, Time now, double chance) {
+  const std::scoped_lock lock(mutex_);
+  if (running_ > 0) --running_;
+  breaker_.ended(health, now, chance);
+}
+
+void DestinationGate::pause(std::optional<Time> until, std::string reason) {
+  const std::scoped_lock lock(mutex_);
+  paused_ = Stop{.until = until, .reason = std::move(reason)};
+}
+
+void DestinationGate::resume() {
+  const std::scoped_lock lock(mutex_);
+  paused_.reset();
+}
+
+void DestinationGate::expect(Time at) {
+  const std::scoped_lock lock(mutex_);
+  due_ = due_ ? std::min(*due_, at) : at;
+}
+
+void DestinationGate::looked(std::optional<Time> next) {
+  const std::scoped_lock lock(mutex_);
+  due_ = next;
+}
+
+std::optional<Millis> DestinationGate::look_in(Time now) {
+  const std::scoped_lock lock(mutex_);
+  if (!due_) return std::nullopt;
+  Time at = std::max(*due_, now);
+  if (paused_ && held(now)) {
+    const std::optional<Time>& until = paused_->until;
+    if (!until) return std::nullopt;
+    at = std::max(at, *until);
+  }
+  if (breaker_.state() == inbox::Breaker::State::open) at = std::max(at, breaker_.probe_at());
+  if (running_ >= breaker_.allowed(concurrency_, at)) return std::nullopt;  // the next that leaves looks
+  return std::max(at - now, rate_wait_);
+}
+
+GateView DestinationGate::view() const {
+  const std::scoped_lock lock(mutex_);
+  GateView view;
+  view.name = name_;
+  view.running = running_;
+  view.concurrency = concurrency_;
+  view.rate = rate_;
+  view.paused = paused_.has_value();
+  if (paused_) view.paused_until = paused_->until;
+  if (paused_) view.paused_for = paused_->reason;
+  view.breaker = breaker_.state();
+  view.probe_at = breaker_.probe_at();
+  return view;
+}
+
+std::size_t DestinationGate::replays_max() const {
+  const std::scoped_lock lock(mutex_);
+  return std::max<std::size_t>(1, std::size_t{concurrency_} * replay_share_ / 100);
+}
+
+void DestinationGates::configure(const std::vector<inbox::Destination>& destinations) {
+  const std::scoped_lock lock(mutex_);
+  current_.clear();
+  for (const inbox::Destination& destination : destinations) {
+    std::shared_ptr<DestinationGate>& gate = gates_[destination.name];
+    if (gate == nullptr) {
+      gate = std::make_shared<DestinationGate>(destination);
+    } else {
+      gate->configure(destination);
+    }
+    current_.push_back(gate);
+  }
+}
+
+std::shared_ptr<DestinationGate> DestinationGates::find(const std::string& name) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = gates_.find(name);
+  return found == gates_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<DestinationGate>> DestinationGates::current() const {
+  const std::scoped_lock lock(mutex_);
+  return current_;
+}
+
+}  // namespace semel::gateway

@@ -1,0 +1,99 @@
+// The limits of one destination, shared by all threads: how many attempts run at once, how fast they begin, whether it
+// is paused or left alone, and whether anything waits for it.
+//
+// A slot is entered before an attempt begins, and left when it has ended. A gate holds no event and knows no store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inbox/breaker.h"
+#include "inbox/destination.h"
+#include "inbox/verdict.h"
+#include "policy/token_bucket.h"
+#include "reading/units.h"
+#include <semel/clock.h>
+
+namespace semel::gateway {
+
+// As operators see it.
+struct GateView {
+  std::string name;
+  std::uint32_t running = 0;
+  std::uint32_t concurrency = 0;
+  std::optional<reading::Rate> rate;
+  bool paused = false;
+  std::optional<Time> paused_until;
+  std::string paused_for;  // the reason
+  inbox::Breaker::State breaker = inbox::Breaker::State::closed;
+  Time probe_at{};
+};
+
+class DestinationGate {
+ public:
+  explicit DestinationGate(const inbox::Destination& rules);
+
+  // New rules; the breaker keeps its state.
+  void configure(const inbox::Destination& rules);
+
+  // Takes slots for up to `wanted` attempts; returns how many there are.
+  std::size_t enter(std::size_t wanted, Time now);
+  // Slots that were not used.
+  void withdraw(std::size_t slots);
+  void leave(inbox::Health health, Time now, double chance);
+
+  void pause(std::optional<Time> until, std::string reason);
+  void resume();
+
+  // Something may be due then.
+  void expect(Time at);
+  // It has been looked; the next may be due then.
+  void looked(std::optional<Time> next);
+  // How long until it makes sense to look for what is due; none: not before something changes.
+  [[nodiscard]] std::optional<Millis> look_in(Time now);
+
+  [[nodiscard]] GateView view() const;
+  [[nodiscard]] std::size_t replays_max() const;
+
+ private:
+  [[nodiscard]] bool held(Time now) const;
+
+  mutable std::mutex mutex_;
+  std::string name_;
+  std::uint32_t concurrency_;
+  std::uint32_t replay_share_;
+  std::optional<reading::Rate> rate_;
+  policy::TokenBucket bucket_;
+  Millis rate_wait_{0};
+  inbox::Breaker breaker_;
+  std::uint32_t running_ = 0;
+  std::optional<Time> due_;
+  struct Stop {
+    std::optional<Time> until;
+    std::string reason;
+  };
+  std::optional<Stop> paused_;
+};
+
+// By name. A gate stays when its destination leaves the configuration: attempts may be under way.
+class DestinationGates {
+ public:
+  void configure(const std::vector<inbox::Destination>& destinations);
+  // Null if no destination ever had this name.
+  [[nodiscard]] std::shared_ptr<DestinationGate> find(const std::string& name) const;
+  // Those of the configuration in force, in its order.
+  [[nodiscard]] std::vector<std::shared_ptr<DestinationGate>> current() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<DestinationGate>> gates_;
+  std::vector<std::shared_ptr<DestinationGate>> current_;
+};
+
+}  // namespace semel::gateway

@@ -1,0 +1,291 @@
+// run() looks for what is due; deliver() is one attempt from its beginning to its settled end.
+#include "gateway/dispatcher.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+
+#include "config/config.h"
+#include "core/event_id.h"
+#include "gateway/destination_gate.h"
+#include "gateway/handler_call.h"
+#include "gateway/plan.h"
+#include "inbox/breaker.h"
+#include "inbox/destination.h"
+#include "inbox/verdict.h"
+#include "runtime/failpoint.h"
+#include "runtime/pause.h"
+#include "store/inbox.h"
+#include "store/inbox_desk.h"
+#include "telemetry/inbox_metrics.h"
+#include "webhook/webhook.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel::gateway {
+namespace {
+
+constexpr std::size_t adopt_limit = 500;
+constexpr std::size_t take_limit = 256;
+constexpr std::size_t sweep_limit = 500;
+constexpr Millis shortest_nap{1};
+constexpr Millis house_every{1'000};
+constexpr Millis again_after{1'000};   // a store that does not work
+constexpr Millis unread_wait{10'000};  // an event that the store could not read
+constexpr Millis unknown_destination_wait{60'000};
+
+telemetry::InboxMetrics::Snapshot snapshot_of(const std::vector<store::DeliveryTally>& tallies,
+                                              const DestinationGates& gates) {
+  telemetry::InboxMetrics::Snapshot shown;
+  for (const store::DeliveryTally& tally : tallies) {
+    shown.accepted += tally.accepted;
+    shown.unaccounted += tally.unaccounted();
+    shown.bytes += tally.bytes;
+    for (std::size_t i = 1; i < store::delivery_states; ++i) {
+      shown.states.push_back({.source = tally.source,
+                              .destination = tally.to,
+                              .state = std::string(name(static_cast<store::DeliveryState>(i))),
+                              .count = tally.by_state.at(i)});
+    }
+  }
+  for (const auto& gate : gates.current()) {
+    const GateView view = gate->view();
+    if (view.paused) ++shown.paused;
+    if (view.breaker != inbox::Breaker::State::closed) ++shown.breakers_open;
+  }
+  return shown;
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(store::Inbox& inbox, store::InboxDesk& desk, Clock& clock, telemetry::InboxMetrics& metrics,
+                       std::uint64_t seed)
+    : inbox_(inbox), desk_(desk), clock_(clock), metrics_(metrics) {
+  counts_.dice = seed;
+}
+
+void Dispatcher::add_worker(Executor executor, PlanOf plan) {
+  seats_.push_back({.executor = std::move(executor), .plan = std::move(plan)});
+}
+
+void Dispatcher::configure(const std::shared_ptr<const config::Config>& config) {
+  gates_.configure(config->destinations);
+  Millis rest{0};
+  for (const webhook::Webhook& webhook : config->webhooks) {
+    if (webhook.intake) rest = std::max(rest, webhook.target.policy.lease);
+  }
+  for (std::size_t i = 0; i < config->route_intakes.size(); ++i) {
+    if (config->route_intakes[i]) rest = std::max(rest, config->routes[i].target.policy.lease);
+  }
+  rest_ = rest.count();
+}
+
+// splitmix64
+double Dispatcher::chance() {
+  std::uint64_t x = counts_.dice.fetch_add(0x9E37'79B9'7F4A'7C15, std::memory_order_relaxed);
+  x = (x ^ (x >> 30U)) * 0xBF58'476D'1CE4'E5B9;
+  x = (x ^ (x >> 27U)) * 0x94D0'49BB'1331'11EB;
+  return static_cast<double>((x ^ (x >> 31U)) >> 11U) * 0x1.0p-53;
+}
+
+Task<void> Dispatcher::run() {
+  rounds_.pause = std::make_shared<runtime::Pause>(clock_);
+  co_await restore_pauses();
+  co_await adopt();
+  while (!draining_) {
+    const std::shared_ptr<runtime::Pause> pause = rounds_.pause = std::make_shared<runtime::Pause>(clock_);
+    Millis nap = house_every;
+    for (const std::shared_ptr<DestinationGate>& gate : gates_.current()) {
+      const std::optional<Millis> wait = co_await serve(gate);
+      if (wait) nap = std::min(nap, *wait);
+    }
+    co_await keep_house();
+    co_await pause->wait(std::max(nap, shortest_nap));
+  }
+}
+
+// What is due for one destination, as far as it has room. Returns when to look again.
+Task<std::optional<Millis>> Dispatcher::serve(std::shared_ptr<DestinationGate> gate) {
+  const Time now = clock_.now();
+  const std::optional<Millis> wait = gate->look_in(now);
+  if (!wait || *wait > Millis{0}) co_return wait;
+  const std::size_t slots = gate->enter(take_limit, now);
+  if (slots == 0) co_return gate->look_in(now);
+  const GateView view = gate->view();
+  gate->looked(std::nullopt);  // what comes from now on is told to the gate
+  store::TakeOrder order{.to = view.name, .limit = slots, .replays_max = gate->replays_max()};
+  order.retain_ended = seats_.front().plan()->config->inbox.retain_done;
+  Result<store::TakenDeliveries> taken = co_await inbox_.take(std::move(order));
+  if (!taken) {
+    gate->withdraw(slots);
+    gate->expect(now + again_after);
+    co_return again_after;
+  }
+  gate->withdraw(slots - taken->deliveries.size());
+  const std::optional<Time>& next = taken->next;
+  if (next) gate->expect(*next);
+  for (store::TakenDelivery& delivery : taken->deliveries) hand_out(std::move(delivery));
+  co_return gate->look_in(clock_.now());
+}
+
+void Dispatcher::hand_out(store::TakenDelivery delivery) {
+  counts_.under_way.fetch_add(1, std::memory_order_relaxed);
+  const Seat& seat = seats_[counts_.next_seat.fetch_add(1, std::memory_order_relaxed) % seats_.size()];
+  auto begin = [this, &seat, delivery = std::move(delivery)]() mutable {
+    boost::asio::co_spawn(seat.executor, deliver(seat.plan(), std::move(delivery), nullptr), boost::asio::detached);
+  };
+  boost::asio::post(seat.executor, std::move(begin));
+}
+
+void Dispatcher::launch(std::shared_ptr<const Plan> plan, store::TakenDelivery delivery,
+                        std::shared_ptr<const store::Parcel> parcel, const Executor& executor) {
+  counts_.under_way.fetch_add(1, std::memory_order_relaxed);
+  boost::asio::co_spawn(executor, deliver(std::move(plan), std::move(delivery), std::move(parcel)),
+                        boost::asio::detached);
+}
+
+Task<void> Dispatcher::deliver(std::shared_ptr<const Plan> plan, store::TakenDelivery delivery,
+                               std::shared_ptr<const store::Parcel> parcel) {
+  const store::DeliveryRecord& to = delivery.event.deliveries[delivery.at];
+  const std::shared_ptr<DestinationGate> gate = gates_.find(to.to);
+  const auto& destinations = plan->config->destinations;
+  const auto found = std::ranges::find(destinations, to.to, &inbox::Destination::name);
+  store::SettleOrder order;
+  order.id = delivery.event.id;
+  order.to = to.to;
+  order.attempt = to.attempt;
+  bool readable = true;
+  if (parcel == nullptr) {
+    Result<std::optional<store::Parcel>> loaded = co_await inbox_.load(delivery.event.id);
+    readable = loaded.has_value();
+    order.why = readable ? "what the event came with is not kept any more" : loaded.error().detail;
+    std::optional<store::Parcel> found_parcel = loaded ? *std::move(loaded) : std::nullopt;
+    if (found_parcel) parcel = std::make_shared<const store::Parcel>(*std::move(found_parcel));
+  }
+  inbox::Health health = inbox::Health::well;
+  if (found == destinations.end() || draining_) {
+    order.state = store::DeliveryState::waiting;
+    order.wait = draining_ ? Millis{0} : unknown_destination_wait;
+    order.why = draining_ ? "the gateway was stopped" : "there is no such destination in the configuration";
+    order.tried = false;
+  } else if (!readable) {
+    order.state = store::DeliveryState::waiting;
+    order.wait = unread_wait;
+    order.tried = false;
+  } else if (parcel == nullptr) {
+    order.state = store::DeliveryState::dead;
+    order.retain_ended = plan->config->inbox.retain_dead;
+  } else {
+    const HandlerAnswer answer = co_await call_handler(plan.get(), &*found, &delivery, parcel.get(), &clock_);
+    runtime::failpoint("event-answered");
+    health = answer.ruling.health;
+    order = settlement_of(delivery, *found, answer, plan->config->inbox, clock_.now(), chance());
+    if (answer.kept != nullptr) order.answer = [kept = answer.kept](const Record&) { return kept; };
+    metrics_.attempts.fetch_add(1, std::memory_order_relaxed);
+    if (answer.ruling.fate != inbox::DeliveryFate::done) metrics_.failures.fetch_add(1, std::memory_order_relaxed);
+    if (answer.ruling.gone) {
+      store::DestinationControl control{
+          .to = to.to, .paused = true, .until = std::nullopt, .reason = "it answered 410"};
+      pause(control.to, control.until, control.reason);
+      static_cast<void>(co_await desk_.control(std::move(control)));  // if it is lost, the next 410 pauses again
+    }
+  }
+  const bool ordered = delivery.event.line.kind != store::Line::Kind::none;
+  const bool waits = order.state == store::DeliveryState::waiting;
+  const core::EventId id = order.id;
+  const Millis wait = order.wait;
+  co_await settle(std::move(order));
+  runtime::failpoint("event-settled");
+  if (!waits) waiters_.tell(id);
+  const Time now = clock_.now();
+  if (gate != nullptr) {
+    gate->leave(health, now, chance());
+    if (waits) gate->expect(now + wait);
+    if (ordered) gate->expect(now);  // the next of its object may have its turn
+    if (gate->look_in(now)) wake();
+  }
+  counts_.under_way.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// A store that is away for a while is waited for: the attempt has ended, and only this says so.
+Task<void> Dispatcher::settle(store::SettleOrder order) {
+  for (;;) {
+    const Result<void> settled = co_await inbox_.settle(order);
+    if (settled || settled.error().code != Code::unavailable) co_return;
+    co_await runtime::sleep(clock_, again_after);
+  }
+}
+
+Task<void> Dispatcher::adopt() {
+  store::AdoptOrder order{.limit = adopt_limit, .rest = Millis{rest_}, .holding = {}};
+  for (const inbox::Destination& destination : seats_.front().plan()->config->destinations) {
+    if (destination.on_unknown == inbox::OnSilence::hold) order.holding.push_back(destination.name);
+  }
+  for (;;) {
+    const Result<std::size_t> adopted = co_await inbox_.adopt(order);
+    if (adopted && *adopted == 0) co_return;
+    if (!adopted) co_await runtime::sleep(clock_, again_after);
+  }
+}
+
+Task<void> Dispatcher::restore_pauses() {
+  const Result<std::vector<store::DestinationControl>> controls = co_await desk_.controls();
+  if (!controls) co_return;
+  for (const store::DestinationControl& control : *controls) {
+    if (control.paused) pause(control.to, control.until, control.reason);
+  }
+}
+
+Task<void> Dispatcher::keep_house() {
+  const Time now = clock_.now();
+  if (now < rounds_.kept_house + house_every) co_return;
+  rounds_.kept_house = now;
+  static_cast<void>(co_await desk_.sweep_inbox(sweep_limit));  // what was not dropped now is dropped later
+  const Result<std::vector<store::DeliveryTally>> tallies = co_await desk_.status();
+  if (!tallies) co_return;
+  if (!tallies->empty() || !gates_.current().empty()) metrics_.show(snapshot_of(*tallies, gates_));
+}
+
+void Dispatcher::drain() {
+  draining_ = true;
+  wake();
+}
+
+void Dispatcher::wake() {
+  boost::asio::post(seats_.front().executor, [this] {
+    if (rounds_.pause != nullptr) rounds_.pause->ring();
+  });
+}
+
+void Dispatcher::expect(const std::string& to, Time at) {
+  const std::shared_ptr<DestinationGate> gate = gates_.find(to);
+  if (gate == nullptr) return;
+  gate->expect(at);
+  wake();
+}
+
+void Dispatcher::pause(const std::string& to, std::optional<Time> until, const std::string& reason) {
+  const std::shared_ptr<DestinationGate> gate = gates_.find(to);
+  if (gate != nullptr) gate->pause(until, reason);
+}
+
+void Dispatcher::resume(const std::string& to) {
+  const std::shared_ptr<DestinationGate> gate = gates_.find(to);
+  if (gate == nullptr) return;
+  gate->resume();
+  wake();
+}
+
+}  // namespace semel::gateway

@@ -1,0 +1,47 @@
+// What an event came with, as the inbox keeps it, and as a request again.
+//
+// The request's own fields are kept, without those that end at this hop, frame the body or hold credentials of the
+// sender. What is not a field (method, target, host, address, type, object, sender) is kept beside them under names
+// that no field can have.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/field_view.h"
+#include "inbox/event_view.h"
+#include "policy/forward.h"
+#include "policy/request_view.h"
+#include "store/inbox.h"
+#include <semel/key.h>
+
+namespace semel::gateway {
+
+// Who sent a request on a route: its key, under which the answer is kept, and the route, by its path.
+struct Sender {
+  Key key;
+  std::string route;
+};
+
+struct Packing {
+  bool credentials = false;      // Authorization and Cookie are kept, too
+  std::optional<Sender> sender;  // none: an event of a provider, which waits for no answer
+};
+
+std::shared_ptr<const store::Parcel> pack(const inbox::EventView& event, const policy::Hop& hop, const Packing& how);
+
+// The request in a parcel, which must outlive this.
+struct Unpacked {
+  std::vector<FieldView> fields;
+  inbox::EventView event;
+  std::string_view host;
+  std::string_view scheme;
+  std::optional<Sender> sender;
+};
+// Not copied: the view of the event refers to the fields.
+std::unique_ptr<const Unpacked> unpack(const store::Parcel& parcel);
+
+}  // namespace semel::gateway

@@ -1,0 +1,76 @@
+// The inbox in the ledger: two families, read from any thread, written with the batch of the committer.
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rocksdb/db.h>
+#include <rocksdb/iterator.h>
+#include <rocksdb/options.h>
+#include <rocksdb/slice.h>
+#include <rocksdb/status.h>
+
+#include "store/embedded/rocks_ledger.h"
+#include "store/inbox_codec.h"
+#include "store/inbox_table.h"
+#include <semel/result.h>
+
+namespace semel::store::embedded {
+namespace {
+
+rocksdb::Slice slice(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+// The first key behind all that begin with `prefix`.
+std::string behind(std::string_view prefix) {
+  std::string end(prefix);
+  while (!end.empty() && end.back() == '\xFF') end.pop_back();
+  if (!end.empty()) ++end.back();
+  return end;
+}
+
+}  // namespace
+
+rocksdb::ColumnFamilyHandle* RocksLedger::family_of(std::string_view inbox_key) const {
+  return inbox_key.starts_with(parcel_tag) ? engine_->parcels() : engine_->inbox();
+}
+
+// A key of a queue is removed by Delete: a SingleDelete forgets its sequence number (unsettled_index.h).
+void RocksLedger::add_inbox(const OverlayTable::Changes& inbox) {
+  for (const auto& [key, value] : inbox) {
+    if (value) {
+      batch_.Put(family_of(key), key, *value).PermitUncheckedError();
+    } else {
+      batch_.Delete(family_of(key), key).PermitUncheckedError();
+    }
+  }
+}
+
+Result<std::optional<std::string>> RocksLedger::get(std::string_view key) {
+  if (stopped_.load(std::memory_order_acquire)) return fail(Code::unavailable, stop_reason_);
+  std::string value;
+  const rocksdb::Status status = engine_->db().Get({}, family_of(key), slice(key), &value);
+  if (status.IsNotFound()) return std::nullopt;
+  if (status.ok()) return value;
+  const Code code = status.IsCorruption() ? Code::corrupt : Code::unavailable;
+  return fail(code, "the inbox cannot be read: " + status.ToString());
+}
+
+Result<void> RocksLedger::walk(std::string_view begin, std::string_view prefix, InboxVisit visit) {
+  if (stopped_.load(std::memory_order_acquire)) return fail(Code::unavailable, stop_reason_);
+  const std::string end = behind(prefix);
+  const rocksdb::Slice bound(end);
+  rocksdb::ReadOptions options;
+  options.iterate_upper_bound = &bound;
+  const std::unique_ptr<rocksdb::Iterator> it(engine_->db().NewIterator(options, family_of(prefix)));
+  for (it->Seek(slice(begin)); it->Valid(); it->Next()) {
+    const std::string_view key(it->key().data(), it->key().size());
+    if (!visit(key, std::string_view(it->value().data(), it->value().size()))) break;
+  }
+  if (it->status().ok()) return {};
+  return fail(Code::unavailable, "the inbox cannot be read: " + it->status().ToString());
+}
+
+}  // namespace semel::store::embedded

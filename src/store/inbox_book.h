@@ -1,0 +1,97 @@
+// The rules of an inbox, over an ordered map (inbox_table.h): what each call reads and writes.
+//
+// A store calls these within its atomic step, one at a time, with the table of the batch; finish() before the batch is
+// written, then committed() or undone(). Nothing here locks, waits or knows a disk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/event_id.h"
+#include "store/inbox.h"
+#include "store/inbox_desk.h"
+#include "store/inbox_figures.h"
+#include "store/inbox_table.h"
+#include <semel/clock.h>
+#include <semel/result.h>
+
+namespace semel::store {
+
+class InboxBook {
+ public:
+  // `holder` is random, of this process.
+  explicit InboxBook(std::uint32_t holder) : holder_(holder) {}
+
+  // Reads what the last holder left: the tallies and the mark. Before everything else.
+  Result<void> open(InboxReader& reader, Time now);
+
+  Result<Acceptance> accept(InboxTable& table, KeyRecords& records, const AcceptOrder& order, const AcceptReply& reply,
+                            Time now);
+  Result<TakenDeliveries> take(InboxTable& table, const TakeOrder& order, Time now);
+  Result<void> settle(InboxTable& table, KeyRecords& records, const SettleOrder& order, Time now);
+  Result<std::size_t> adopt(InboxTable& table, const AdoptOrder& order, Time now);
+
+  Result<AcceptedEvent> change(InboxTable& table, const DeliveryChange& change, Time now);
+  Result<bool> erase(InboxTable& table, const core::EventId& id, const std::string& reason, Time now);
+  Result<std::size_t> sweep(InboxTable& table, std::size_t limit, Time now);
+  // Looks at the next `limit` events, and at the first again after the last: each delivery that has not ended must
+  // stand in the queue of its state. One that does not is counted as a stray, and put back if it waits.
+  Result<void> audit(InboxTable& table, std::size_t limit, Time now);
+  [[nodiscard]] std::vector<DeliveryTally> tallies() const { return figures_.all(); }
+
+  void finish(InboxTable& table, Time now);
+  void committed() { figures_.committed(); }
+  void undone();
+
+ private:
+  core::EventId next_id(Time now);
+  Result<AcceptedEvent> place(InboxTable& table, const AcceptOrder& order, AcceptedEvent event, Time now);
+  Result<void> choose_state(InboxTable& table, const AcceptedEvent& event, const AcceptOrder::To& to,
+                            DeliveryRecord& delivery, Time now);
+
+  Result<bool> is_stray(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery);
+  Result<void> audit_event(InboxTable& table, AcceptedEvent event, Time now);
+
+  Result<void> take_due(InboxTable& table, const TakeOrder& order, Urgency urgency, std::size_t limit,
+                        TakenDeliveries& taken, Time now);
+  Result<void> take_one(InboxTable& table, const TakeOrder& order, const core::EventId& id, TakenDeliveries& taken,
+                        Time now);
+  Result<void> put_back(InboxTable& table, AcceptedEvent event, const AdoptOrder& order, Time now);
+
+  // Stores an event, one of whose deliveries was `from` before, with all that follows from the change.
+  Result<void> store(InboxTable& table, AcceptedEvent& event, const DeliveryRecord& delivery,
+                     const DeliveryRecord& from, Millis retain_ended, Time now);
+  void keep_line(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
+                 const DeliveryRecord& from, Time now);
+  Result<void> wake_line(InboxTable& table, const std::string& to, const Line& line, Time now);
+  void let_wait(InboxTable& table, const core::EventId& id, const DeliveryRecord& delivery);
+  void plan_drop(InboxTable& table, AcceptedEvent& event, Time at);
+  Result<void> drop(InboxTable& table, const core::EventId& id, Time at, Time now);
+  void drop_parcel(InboxTable& table, AcceptedEvent& event);
+
+  std::uint32_t holder_;
+  std::uint64_t sequence_ = 0;
+  InboxFigures figures_;
+  std::map<std::string, Time> begins_;  // by the prefix of their keys: no delivery waits for an earlier time
+  Time drops_begin_ = Time::min();      // the same for what is to be dropped
+  std::optional<core::EventId> adopting_ = core::EventId{};  // how far adopt() has come; none: it has ended
+  Time born_{};                                              // the events of this process are of a later time
+  core::EventId newest_;                                     // that was accepted here
+  core::EventId mark_;                                       // as it is stored
+  Time marked_at_{};
+  core::EventId audited_;  // the newest that audit() has looked at
+};
+
+// Of an event that is stored; none if there is none.
+Result<std::optional<AcceptedEvent>> read_event(InboxReader& reader, const core::EventId& id);
+DeliveryRecord* delivery_to(AcceptedEvent& event, const std::string& to);
+// The line of an event begins with this one.
+Result<bool> is_first_in_line(InboxReader& reader, const AcceptedEvent& event, const std::string& to);
+// A newer event of its object is done.
+Result<bool> is_overtaken(InboxReader& reader, const AcceptedEvent& event, const std::string& to, Time now);
+
+}  // namespace semel::store

@@ -1,0 +1,235 @@
+// Each call hands a step over and waits for it. What a step finds stays in the frame of its caller.
+#include "store/inbox_front.h"
+
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/codec.h"
+#include "core/event_id.h"
+#include "store/call.h"
+#include "store/desk.h"
+#include "store/inbox.h"
+#include "store/inbox_book.h"
+#include "store/inbox_codec.h"
+#include "store/inbox_desk.h"
+#include "store/inbox_table.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+#include <semel/response.h>
+#include <semel/result.h>
+
+namespace semel::store {
+namespace {
+
+// Keeps the answer of a step where its caller finds it.
+template <class T>
+Result<void> kept(Result<T> from, std::optional<T>& into) {
+  if (!from) return std::unexpected(std::move(from.error()));
+  into = *std::move(from);
+  return {};
+}
+
+template <class T>
+Result<T> answer_of(const InboxCall& call, std::optional<T>& value) {
+  if (!call.answer) return std::unexpected(call.answer.error());
+  if (!value) return fail(Code::unavailable, "the step was not made");
+  return *std::move(value);
+}
+
+bool takes(const DeliveryFilter& filter, const AcceptedEvent& event, const DeliveryRecord& delivery) {
+  return (!filter.state || *filter.state == delivery.state) && (!filter.source || *filter.source == event.source) &&
+         (!filter.to || *filter.to == delivery.to) && (!filter.type || *filter.type == event.type) &&
+         (!filter.object || *filter.object == event.line.object);
+}
+
+// From the event of the cursor on; an event with several deliveries is never cut in two.
+Result<void> search(InboxReader& reader, const DeliveryFilter& filter, const core::EventId& from, DeliveryList& list) {
+  std::optional<Error> failed;
+  std::size_t looked = 0;
+  const auto see = [&](std::string_view key, std::string_view value) {
+    const std::optional<core::EventId> id = id_behind_tag(key);
+    if (!id) return true;
+    if (filter.until && id->accepted_at() >= *filter.until) return false;
+    if (list.items.size() >= filter.items_max || looked >= looks_max) {
+      list.cursor = id->text();
+      list.searched_to = id->accepted_at();
+      return false;
+    }
+    ++looked;
+    const Result<AcceptedEvent> event = decode_event(value, *id);
+    if (!event) failed = event.error();
+    if (!event) return false;
+    for (std::size_t i = 0; i < event->deliveries.size(); ++i) {
+      if (takes(filter, *event, event->deliveries[i])) list.items.push_back({.event = *event, .at = i});
+    }
+    return true;
+  };
+  Result<void> walked = reader.walk(event_key(from), event_prefix, see);
+  if (failed) return std::unexpected(*std::move(failed));
+  return walked;
+}
+
+}  // namespace
+
+Async<Acceptance> InboxFront::accept(AcceptOrder order, AcceptReply reply) {
+  std::optional<Acceptance> done;
+  InboxCall call;
+  call.step = [&](InboxBook& book, InboxTable& table, KeyRecords& records, Time now) {
+    return kept(book.accept(table, records, order, reply, now), done);
+  };
+  co_await submit(&call);
+  co_return answer_of(call, done);
+}
+
+Async<TakenDeliveries> InboxFront::take(TakeOrder order) {
+  std::optional<TakenDeliveries> done;
+  InboxCall call;
+  call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
+    return kept(book.take(table, order, now), done);
+  };
+  co_await submit(&call);
+  co_return answer_of(call, done);
+}
+
+Async<void> InboxFront::settle(SettleOrder order) {
+  InboxCall call;
+  call.step = [&](InboxBook& book, InboxTable& table, KeyRecords& records, Time now) {
+    return book.settle(table, records, order, now);
+  };
+  co_await submit(&call);
+  co_return std::move(call.answer);
+}
+
+Async<std::size_t> InboxFront::adopt(AdoptOrder order) {
+  std::optional<std::size_t> done;
+  InboxCall call;
+  call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
+    return kept(book.adopt(table, order, now), done);
+  };
+  co_await submit(&call);
+  co_return answer_of(call, done);
+}
+
+Async<std::optional<Parcel>> InboxFront::load(core::EventId id) {
+  std::optional<Parcel> parcel;
+  const auto look = [&](InboxReader& reader) -> Result<void> {
+    const Result<std::optional<std::string>> found = reader.get(parcel_key(id));
+    if (!found) return std::unexpected(found.error());
+    const std::optional<std::string>& bytes = *found;
+    if (!bytes) return {};
+    const Result<SharedResponse> decoded = core::decode_response(*bytes);
+    if (!decoded) return fail(Code::corrupt, "event " + id.text() + ": " + decoded.error().detail);
+    parcel = **decoded;
+    return {};
+  };
+  Result<void> answer;
+  co_await read(look, &answer, Extent::brief);
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  co_return parcel;
+}
+
+Async<std::optional<AcceptedEvent>> InboxFront::find(core::EventId id) {
+  Result<std::optional<AcceptedEvent>> found;
+  const auto look = [&](InboxReader& reader) -> Result<void> {
+    found = read_event(reader, id);
+    return {};
+  };
+  Result<void> answer;
+  co_await read(look, &answer, Extent::brief);
+  co_return found;
+}
+
+Async<DeliveryList> InboxFront::list(DeliveryFilter filter, std::string cursor) {
+  core::EventId from = core::EventId::first_at(filter.from.value_or(Time{}));
+  if (!cursor.empty()) {
+    const std::optional<core::EventId> given = core::EventId::from_text(cursor);
+    if (!given) co_return fail(Code::invalid, "cursor: it is not one that a list has returned");
+    from = *given;
+  }
+  DeliveryList list{.items = {}, .cursor = {}, .searched_to = now()};
+  const auto look = [&](InboxReader& reader) { return search(reader, filter, from, list); };
+  Result<void> answer;
+  co_await read(look, &answer, Extent::list);
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  co_return list;
+}
+
+Async<std::vector<DeliveryTally>> InboxFront::status() {
+  std::vector<DeliveryTally> tallies;
+  InboxCall call;
+  call.step = [&](InboxBook& book, InboxTable&, KeyRecords&, Time) -> Result<void> {
+    tallies = book.tallies();
+    return {};
+  };
+  co_await submit(&call);
+  if (!call.answer) co_return std::unexpected(std::move(call.answer.error()));
+  co_return tallies;
+}
+
+Async<AcceptedEvent> InboxFront::change(DeliveryChange change) {
+  std::optional<AcceptedEvent> done;
+  InboxCall call;
+  call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
+    return kept(book.change(table, change, now), done);
+  };
+  co_await submit(&call);
+  co_return answer_of(call, done);
+}
+
+Async<void> InboxFront::control(DestinationControl control) {
+  InboxCall call;
+  call.step = [&](InboxBook&, InboxTable& table, KeyRecords&, Time) -> Result<void> {
+    table.put(control_key(control.to), encode_control(control));
+    return {};
+  };
+  co_await submit(&call);
+  co_return std::move(call.answer);
+}
+
+Async<std::vector<DestinationControl>> InboxFront::controls() {
+  std::vector<DestinationControl> found;
+  const auto look = [&](InboxReader& reader) -> Result<void> {
+    std::optional<Error> failed;
+    const auto see = [&](std::string_view key, std::string_view value) {
+      Result<DestinationControl> control = decode_control(key, value);
+      if (!control) failed = control.error();
+      if (control) found.push_back(*std::move(control));
+      return !failed;
+    };
+    Result<void> walked = reader.walk(control_prefix, control_prefix, see);
+    if (failed) return std::unexpected(*std::move(failed));
+    return walked;
+  };
+  Result<void> answer;
+  co_await read(look, &answer, Extent::brief);
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  co_return found;
+}
+
+Async<bool> InboxFront::erase(core::EventId id, std::string reason) {
+  std::optional<bool> done;
+  InboxCall call;
+  call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
+    return kept(book.erase(table, id, reason, now), done);
+  };
+  co_await submit(&call);
+  co_return answer_of(call, done);
+}
+
+Async<std::size_t> InboxFront::sweep_inbox(std::size_t limit) {
+  std::optional<std::size_t> done;
+  InboxCall call;
+  call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
+    Result<void> dropped = kept(book.sweep(table, limit, now), done);
+    return dropped ? book.audit(table, limit, now) : dropped;
+  };
+  co_await submit(&call);
+  co_return answer_of(call, done);
+}
+
+}  // namespace semel::store

@@ -1,0 +1,72 @@
+// What the rules of an inbox are written against: an ordered map of bytes, changed in steps that are made durable by
+// others.
+//
+// InboxReader is what is durable; OverlayTable puts the changes of a batch in front of it. KeyRecords is the part of
+// the same batch that the records of keys go through, so that an event and its key are accepted in one step.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/function_ref.h"
+#include <semel/key.h>
+#include <semel/result.h>
+#include <semel/store.h>
+
+namespace semel::store {
+
+// Returns false to end the walk.
+using InboxVisit = core::FunctionRef<bool(std::string_view key, std::string_view value)>;
+
+class InboxReader {
+ public:
+  virtual ~InboxReader() = default;
+
+  virtual Result<std::optional<std::string>> get(std::string_view key) = 0;
+  // What begins with `prefix`, in order, from `begin` on.
+  virtual Result<void> walk(std::string_view begin, std::string_view prefix, InboxVisit visit) = 0;
+};
+
+class InboxTable : public InboxReader {
+ public:
+  virtual void put(std::string key, std::string value) = 0;
+  virtual void erase(std::string key) = 0;
+};
+
+class OverlayTable : public InboxTable {
+ public:
+  using Changes = std::map<std::string, std::optional<std::string>, std::less<>>;  // none: erased
+
+  explicit OverlayTable(InboxReader& below) : below_(below) {}
+
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Result<void> walk(std::string_view begin, std::string_view prefix, InboxVisit visit) override;
+  void put(std::string key, std::string value) override { changes_[std::move(key)] = std::move(value); }
+  void erase(std::string key) override { changes_[std::move(key)] = std::nullopt; }
+
+  [[nodiscard]] const Changes& changes() const { return changes_; }
+
+ private:
+  InboxReader& below_;
+  Changes changes_;
+};
+
+// The records of keys, within the same step.
+class KeyRecords {
+ public:
+  virtual ~KeyRecords() = default;
+
+  // Null if there is none. Valid until the next call.
+  virtual Result<const Record*> find_record(const Digest& id) = 0;
+  // Follows find_record() of the same key.
+  virtual void put_record(Record record) = 0;
+  // Whether there is room for one more. Code::full says what is short.
+  virtual Result<void> admit_record() = 0;
+};
+
+}  // namespace semel::store

@@ -1,0 +1,53 @@
+// An inbox whose parcels are encrypted before another inbox keeps them, and whose keys and objects are named by the
+// identity of that store, if it has one (sealed_store.h).
+//
+// A parcel is bound to the key of its event. Types, sources, sizes and times stay readable: lists go by them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/event_id.h"
+#include "core/identity.h"
+#include "core/seal.h"
+#include "store/inbox.h"
+#include "store/inbox_desk.h"
+#include <semel/async.h>
+#include <semel/clock.h>
+
+namespace semel::store {
+
+class SealedInbox : public Inbox, public InboxDesk {
+ public:
+  // `inner` and `inner_desk` outlive it.
+  SealedInbox(Inbox& inner, InboxDesk& inner_desk, core::Seals seals, std::optional<core::KeyNames> names);
+
+  Async<Acceptance> accept(AcceptOrder order, AcceptReply reply) override;
+  Async<TakenDeliveries> take(TakeOrder order) override { return inner_.take(std::move(order)); }
+  Async<void> settle(SettleOrder order) override;
+  Async<std::size_t> adopt(AdoptOrder order) override { return inner_.adopt(std::move(order)); }
+  Async<std::optional<Parcel>> load(core::EventId id) override;
+
+  Async<std::optional<AcceptedEvent>> find(core::EventId id) override { return desk_.find(id); }
+  Async<DeliveryList> list(DeliveryFilter filter, std::string cursor) override;
+  Async<std::vector<DeliveryTally>> status() override { return desk_.status(); }
+  Async<AcceptedEvent> change(DeliveryChange change) override { return desk_.change(std::move(change)); }
+  Async<void> control(DestinationControl control) override { return desk_.control(std::move(control)); }
+  Async<std::vector<DestinationControl>> controls() override { return desk_.controls(); }
+  Async<bool> erase(core::EventId id, std::string reason) override { return desk_.erase(id, std::move(reason)); }
+  Async<std::size_t> sweep_inbox(std::size_t limit) override { return desk_.sweep_inbox(limit); }
+
+ private:
+  [[nodiscard]] ScopeDigest named(const ScopeDigest& object) const;
+
+  Inbox& inner_;
+  InboxDesk& desk_;
+  const core::Seals seals_;
+  const std::optional<core::KeyNames> names_;
+};
+
+}  // namespace semel::store

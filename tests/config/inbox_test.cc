@@ -1,0 +1,105 @@
+// [inbox], [destination.NAME], and routes and webhooks with `delivery = "inbox"`.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "config/config.h"
+#include "inbox/destination.h"
+#include "reading/issue.h"
+#include "support/rules.h"
+#include <semel/clock.h>
+
+namespace semel::config {
+namespace {
+
+using test::issues;
+using test::least;
+
+std::string text_with(std::string_view lines) {
+  return std::string(least) + std::string(lines);
+}
+
+std::vector<std::string> errors(std::string_view lines) {
+  return issues(text_with(lines), reading::Severity::error);
+}
+
+constexpr std::string_view hook =
+    "[[webhook]]\npath = '/h'\nprovider = 'stripe'\nsecrets = ['env:TOKEN']\ndelivery = 'inbox'\n";
+constexpr std::string_view accepting =
+    "[[route]]\npath = '/jobs/*'\nupstream = 'app'\nscope = ''\ndelivery = 'inbox'\n";
+
+// Without more, the webhook's or the route's own upstream is the one destination, with the defaults; a route gives up
+// before its keys expire, and holds what nobody can know, as it would without an inbox.
+TEST(InboxConfiguration, HasADestinationOfItsOwn) {
+  const Config config = test::config(text_with(std::string(hook) + "upstream = 'app'\n" + std::string(accepting)));
+  ASSERT_EQ(config.destinations.size(), 2U);
+  EXPECT_EQ(config.destinations[0].name, "/jobs/*");
+  EXPECT_EQ(config.destinations[0].schedule.give_up_after, Millis{86'400'000});
+  EXPECT_EQ(config.destinations[0].on_unknown, inbox::OnSilence::hold);
+  EXPECT_EQ(config.destinations[1].name, "/h");
+  EXPECT_EQ(config.destinations[1].on_unknown, inbox::OnSilence::retry);
+  ASSERT_EQ(config.route_intakes.size(), config.routes.size());
+  ASSERT_TRUE(config.route_intakes.back().has_value());
+  EXPECT_FALSE(config.route_intakes.front().has_value());
+}
+
+// A route or a webhook can name destinations of the file.
+TEST(InboxConfiguration, NamesDestinations) {
+  const std::string billing = "[destination.billing]\nupstream = 'app'\nconcurrency = 3\ngive_up_after = '1h'\n";
+  const Config config = test::config(text_with(billing + std::string(accepting) + "destination = 'billing'\n" +
+                                               "keep_credentials = true\ndepth_max = 5\n"));
+  ASSERT_EQ(config.destinations.size(), 1U);
+  const inbox::InboxRules rules = config.route_intakes.back().value_or(inbox::InboxRules{});
+  EXPECT_TRUE(rules.credentials);
+  EXPECT_EQ(rules.depth_max, 5U);
+  EXPECT_EQ(errors(billing + std::string(accepting) + "destination = 'biling'\n"),
+            std::vector<std::string>{"f:17:15: error: there is no [destination.biling] (did you mean \"billing\"?)"});
+  EXPECT_EQ(errors(billing + std::string(hook) + "deliver = [ { to = 'bill' } ]\n").size(), 1U);
+}
+
+// What a route cannot promise together with an inbox is an error.
+TEST(InboxConfiguration, RefusesWhatARouteCannotPromise) {
+  const auto refused = [](std::string_view line) {
+    std::string text(accepting);
+    if (line.starts_with("scope")) text.erase(text.find("scope = ''\n"), 11);
+    const std::vector<std::string> found = errors(text + std::string(line));
+    return found.size() == 1 && found.front().find("delivery = \"inbox\"") != std::string::npos;
+  };
+  EXPECT_TRUE(refused("key = 'off'"));
+  EXPECT_TRUE(refused("on_unknown = 'probe'\nprobe = '/p?key={key}'"));
+  EXPECT_TRUE(refused("revalidate = '/me'"));
+  EXPECT_TRUE(refused("scope = '{json:/account}'"));
+  EXPECT_EQ(errors(accepting), std::vector<std::string>{});
+}
+
+// A store without an inbox is refused, with the reason, for webhooks and for routes.
+TEST(InboxConfiguration, NeedsAStoreThatHasOne) {
+  const std::string webhook = std::string(hook) + "upstream = 'app'\n";
+  for (const std::string& text : {webhook, std::string(accepting)}) {
+    const auto found = [&](std::string_view url) {
+      return errors(text + "[store]\nurl = '" + std::string(url) + "'\n");
+    };
+    ASSERT_EQ(found("redis://127.0.0.1/0").size(), 1U);
+    EXPECT_NE(found("redis://127.0.0.1/0").front().find("may forget what was acknowledged"), std::string::npos);
+    ASSERT_EQ(found("postgres://127.0.0.1/semel").size(), 1U);
+    EXPECT_NE(found("postgres://127.0.0.1/semel").front().find("on PostgreSQL it is planned"), std::string::npos);
+    EXPECT_TRUE(found("embedded:./data").empty());
+  }
+}
+
+// Options of an inbox say so when there is none.
+TEST(InboxConfiguration, WarnsOfOptionsWithoutEffect) {
+  const std::vector<std::string> found = issues(
+      text_with("[[route]]\npath = '/x'\nupstream = 'app'\nscope = ''\ndepth_max = 5\n"), reading::Severity::warning);
+  ASSERT_FALSE(found.empty());
+  bool said = false;
+  for (const std::string& each : found) {
+    said = said || each.find("depth_max has no effect without delivery = \"inbox\"") != std::string::npos;
+  }
+  EXPECT_TRUE(said);
+}
+
+}  // namespace
+}  // namespace semel::config
