@@ -72,13 +72,18 @@ Deed deed_of(const store::StoreCall& call) {
   return deed;
 }
 
+struct Answered {
+  bool operator()(const auto& request) const { return request.answer.has_value(); }
+  bool operator()(store::InboxCall* const& request) const { return request->answer.has_value(); }
+};
+
 void judge_said(Deed& deed, const store::StoreCall& call) {
   if (const auto* claim = std::get_if<store::ClaimCall>(&call.request)) {
     const auto* granted = claim->answer ? std::get_if<Granted>(&*claim->answer) : nullptr;
     deed.granted = granted != nullptr;
     if (granted != nullptr) deed.fence = granted->fence;
   } else {
-    deed.granted = std::visit([](const auto& request) { return request.answer.has_value(); }, call.request);
+    deed.granted = std::visit(Answered{}, call.request);
   }
 }
 
