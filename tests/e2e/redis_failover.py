@@ -20,8 +20,9 @@ import oracle
 import programs
 import redis_oracle
 import redis_sets
+import wire
 
-LATE_S = 5.0  # the machine may be busy
+LATE_S = 30.0  # the machine may be busy; how quick it is stands in docs/redis.md
 ACKNOWLEDGED = oracle.CONFIG.replace('url = "$store"', 'url = "$store"\nreplicas = 1')
 
 
@@ -105,7 +106,7 @@ def hold_in_cluster(options, folder):
 
 
 def lose_by_sentinel(options):
-    """What was lost and what was noticed, each time: a new pair and new gateways."""
+    """What was lost at least and at most, and what was noticed, each time: a new pair and new gateways."""
     for _ in range(options.losses):
         servers = redis_sets.Pair(options.binary)
         api = programs.Demo(options.binary, "--without")
@@ -115,16 +116,18 @@ def lose_by_sentinel(options):
             nodes = [gateway.Gateway(options.binary, harness.CONFIG + harness.ROUTE, store=servers.url,
                                      upstream="%s:%d" % api.address).start() for _ in range(2)]
             payers = redis_oracle.Payers([node.address for node in nodes])
-            payers.pay(0.5)
+            payers.pay(lambda: time.sleep(0.5))
             servers.replica.run("REPLICAOF", "127.0.0.1", 1)  # nobody is there
-            payers.pay(0.5)
+            refused = payers.pay(lambda: time.sleep(0.5))
             before = redis_oracle.acknowledged(servers.primary)
             servers.primary.kill()
             servers.wait_for_promotion()
             lost = before - redis_oracle.acknowledged(servers.primary)
-            payers.pay(2.0)  # over every connection
+            least = lost - 2 * refused  # a claim and an end of each, which nobody heard of
+            payers.pay(lambda: time.sleep(2))  # over every connection
+            wire.eventually(lambda: redis_oracle.noticed_by(nodes) >= least, redis_oracle.NOTICED_WITHIN_S, 0.2)
             payers.end()
-            yield lost, sum(int(node.metrics()[1][redis_oracle.LOST]) for node in nodes)
+            yield least, lost, redis_oracle.noticed_by(nodes)
         finally:
             for each in (*nodes, api, servers):
                 each.close()
@@ -180,8 +183,8 @@ def main():
         (verdict, said), seconds = oracle.in_folder(options, hold_in_cluster)
         code = tell(verdict, said, f"{options.cluster} faults in a cluster, {options.clients} clients, seed {options.seed}, "
                                    f"{seconds:.1f} s") or code
-    for lost, noticed in lose_by_sentinel(options):
-        right = 0 < lost <= noticed <= lost + redis_oracle.SLACK
+    for least, lost, noticed in lose_by_sentinel(options):
+        right = 0 < least <= noticed <= lost + redis_oracle.SLACK
         print(f"a replica that was cut off is promoted: {lost} acknowledged calls lost, {noticed} noticed: "
               f"{'right' if right else 'WRONG'}")
         code = code if right else 1

@@ -1,8 +1,8 @@
 // Fuzzes the filters of the inbox and the targets of its handlers.
 //
 // The first line is the filter, the second the target, the third the type of an event; the rest is its body. A text is
-// taken, or refused with a place inside it. A filter that was taken ends on any event, and `not` of it says the opposite.
-// A target stays one line of visible ASCII that begins with a slash.
+// taken, or refused with a place inside it. A filter that was taken ends on any event, and `not` of it says the
+// opposite. A target stays one line of visible ASCII that begins with a slash.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -50,6 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto rendered = parsed->render(event);
   if (!rendered) return 0;
   semel::core::check(rendered->starts_with('/'), "a target is a path");
-  semel::core::check(std::ranges::all_of(*rendered, [](char c) { return c > ' ' && c <= '~'; }), "a target is one line");
+  semel::core::check(std::ranges::all_of(*rendered, [](char c) { return c > ' ' && c <= '~'; }),
+                     "a target is one line");
   return 0;
 }

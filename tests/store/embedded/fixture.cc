@@ -95,6 +95,8 @@ void EmbeddedTest::with_engine(Time filter_time, const std::function<void(Engine
   const std::vector<rocksdb::ColumnFamilyDescriptor> families{
       {rocksdb::kDefaultColumnFamilyName, store::embedded::index_options()},
       {"records", store::embedded::records_options(options_.cache_bytes, filter)},
+      {"inbox", store::embedded::inbox_options()},
+      {"parcels", store::embedded::parcels_options()},
   };
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
