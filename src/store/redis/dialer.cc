@@ -125,8 +125,23 @@ Result<RedisLink> RedisDialer::dial(std::size_t slot) {
   if (const Result<void> settled = shared_.losses.settle(); !settled) return std::unexpected(settled.error());
   const Result<ScriptHashes> hashes = load_scripts(clock_, connection, plan_.time_max);
   if (!hashes) return std::unexpected(hashes.error());
+  if (number_in(*reply) == 0) {
+    const Result<void> begun = begin_beats(connection, slot, *hashes);
+    if (!begun) return std::unexpected(begun.error());
+  }
   shared_.gate.open(ClaimGate::Closer::settings);
   return RedisLink{.connection = std::move(connection), .slot = slot, .hashes = *hashes};
+}
+
+// A connection without a beat would not miss it: its first batch would be taken by a server that was emptied meanwhile.
+Result<void> RedisDialer::begin_beats(RedisConnection& connection, std::size_t slot, const ScriptHashes& hashes) {
+  const std::string name = beat_name(shared_.process, slot, plan_.buckets.tag(plan_.bucket));
+  const std::string& script = hashes.at(static_cast<std::size_t>(Script::beat));
+  const std::string number = std::to_string(shared_.beats.next(slot).number);
+  const Result<RespValue> reply = connection.ask(clock_, {"EVALSHA", script, "1", name, number}, plan_.time_max);
+  if (!reply) return std::unexpected(reply.error());
+  if (reply->is_error()) return std::unexpected(refusal_of(*reply));
+  return {};
 }
 
 void RedisDialer::want(std::size_t slot) {

@@ -64,6 +64,7 @@ class RedisDialer {
   void look_again();
   [[nodiscard]] bool has_moved();
   std::unexpected<Error> retire();
+  Result<void> begin_beats(RedisConnection& connection, std::size_t slot, const ScriptHashes& hashes);
 
   const Clock& clock_;
   const RedisPlan plan_;
