@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include <openssl/asn1.h>
-#include <openssl/prov_ssl.h>
 #include <openssl/safestack.h>
 #include <openssl/ssl.h>
 #include <openssl/tls1.h>

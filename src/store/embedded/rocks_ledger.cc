@@ -27,6 +27,7 @@
 #include "store/embedded/prepared_logs.h"
 #include "store/embedded/rocks_engine.h"
 #include "store/embedded/wal_marker.h"
+#include "store/inbox_table.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
