@@ -4,7 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +18,6 @@
 #include "admin/inbox_request.h"
 #include "admin/key_json.h"
 #include "admin/sources.h"
-#include "core/encoding.h"
 #include "core/event_id.h"
 #include "core/json/writer.h"
 #include "core/rfc3339.h"

@@ -2,6 +2,7 @@
 // what is done to a destination. Each act is in the audit log before it is done, and what came of it behind that.
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -215,7 +215,7 @@ void RedisDialer::look_again() {
     if (good) good = recognise_store(*facts, plan_);
     if (good) {
       shared_.gate.open(ClaimGate::Closer::settings);
-      keep_beats(clock_, *watching_, shared_.process, shared_.beats.slots(), plan_);
+      if (watching_) keep_beats(clock_, *watching_, shared_.process, shared_.beats.slots(), plan_);
     } else {
       shared_.gate.close(ClaimGate::Closer::settings, good.error());
     }

@@ -25,6 +25,7 @@
 #include "store/redis/gate.h"
 #include "store/redis/intake.h"
 #include "store/redis/layout.h"
+#include "store/redis/losses.h"
 #include "store/short_turns.h"
 #include "store/waiting.h"
 #include <semel/clock.h>
@@ -95,8 +96,10 @@ RedisDriver::RedisDriver(const Clock& clock, RedisDriverOptions options, LossDes
   state_.memory.buckets = options_.plan.buckets;
 }
 
+// The fleet has called stop() if somebody could still be waiting.
 RedisDriver::~RedisDriver() {
-  stop();
+  intake_.close();
+  if (thread_.joinable()) thread_.join();
 }
 
 void RedisDriver::stop() {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/check.h"
 #include "core/crypto.h"
 #include "core/encoding.h"
 #include "core/redis_url.h"
@@ -108,7 +109,7 @@ Result<RedisFacts> survey(const Clock& clock, RedisPlan plan) {
       all = admitted->facts;
     }
   }
-  return *all;
+  return core::present(all, "a cluster has primaries");
 }
 
 }  // namespace
