@@ -1,5 +1,5 @@
-// What a stranger can write differently without knowing a secret: the place of each header, the method, each pair of the
-// query, the content type and its parameters, members and elements of a JSON body. See tampering.h.
+// What a stranger can write differently without knowing a secret: the place of each header, the method, each pair of
+// the query, the content type and its parameters, members and elements of a JSON body. See tampering.h.
 #pragma once
 
 #include <vector>
