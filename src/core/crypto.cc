@@ -1,4 +1,4 @@
-// OpenSSL 3 by its EVP interface: thin, and keeps nothing between two calls.
+// OpenSSL 3 by its EVP interface: thin, and keeps nothing between two calls but keys that it has read (read_key.h).
 #include "core/crypto.h"
 
 #include <array>
@@ -12,10 +12,10 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/types.h>
-#include <openssl/x509.h>
 
 #include "core/check.h"
 #include "core/openssl.h"
+#include "core/read_key.h"
 
 namespace semel::core {
 namespace {
@@ -97,10 +97,8 @@ bool verify_ed25519(std::string_view public_key, std::string_view message, std::
 
 bool verify_ecdsa_p256_sha256(std::string_view public_key, std::string_view message, std::string_view signature) {
   const QuietRefusal quiet;
-  const unsigned char* rest = bytes(public_key);
-  const Pkey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(public_key.size())));
-  const bool whole = rest == bytes(public_key) + public_key.size();
-  return key != nullptr && whole && is_p256(key.get()) && verify(key.get(), EVP_sha256(), message, signature);
+  EVP_PKEY* const key = read_key(public_key);
+  return key != nullptr && is_p256(key) && verify(key, EVP_sha256(), message, signature);
 }
 
 std::string aes_256_gcm_seal(const AesKey& key, const AesNonce& nonce, std::string_view context,

@@ -19,6 +19,7 @@
 #include "core/check.h"
 #include "core/crypto.h"
 #include "core/openssl.h"
+#include "core/read_key.h"
 #include <semel/clock.h>
 
 namespace semel::core {
@@ -98,9 +99,8 @@ bool verify_rs256(std::string_view modulus, std::string_view exponent, std::stri
   if (modulus.empty() || exponent.empty() || modulus.size() + exponent.size() > key_bytes_max) return false;
   const std::string numbers = der(0x30, der_number(modulus) + der_number(exponent));
   const std::string info = der(0x30, std::string(rsa_algorithm) + der(0x03, std::string(1, '\0') + numbers));
-  const unsigned char* rest = bytes(info);
-  const Pkey key(d2i_PUBKEY(nullptr, &rest, static_cast<long>(info.size())));
-  return key != nullptr && verify_rsa(key.get(), EVP_sha256(), message, signature);
+  EVP_PKEY* const key = read_key(info);
+  return key != nullptr && verify_rsa(key, EVP_sha256(), message, signature);
 }
 
 bool verify_es256(std::string_view x, std::string_view y, std::string_view message, std::string_view signature) {
