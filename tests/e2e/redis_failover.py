@@ -156,6 +156,9 @@ def follow_by_sentinel(options):
         begun = time.monotonic()
         redis_sets.until(lambda: status() == 201)
         return refused, time.monotonic() - begun
+    except AssertionError:
+        print(node.stderr()[-4000:] if node else "", servers.replica.run("ROLE", check=False))
+        raise
     finally:
         for each in filter(None, (node, api, servers)):
             each.close()

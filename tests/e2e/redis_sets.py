@@ -54,6 +54,7 @@ class Pair:
             self.sentinel.start()
             subprocess.run([binary, "migrate", "--url", self.url], check=True, capture_output=True)
             until(self.sentinel_knows)
+            until(self.is_level)
         except BaseException:
             self.close()
             raise
@@ -68,6 +69,11 @@ class Pair:
 
     def is_whole(self):
         return "state=online" in self.primary.run("INFO", "replication", check=False)
+
+    def is_level(self):
+        """A replica that is online may get its first commands up to a second later; promoted before, it would be empty."""
+        held = self.primary.run("DBSIZE", check=False)
+        return held != "0" and self.replica.run("DBSIZE", check=False) == held
 
     def sentinel_knows(self):
         return f"port\n{self.replica.port}\n" in self.sentinel.run("SENTINEL", "REPLICAS", "main") + "\n" and \
