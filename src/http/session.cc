@@ -113,9 +113,13 @@ Task<Session::Next> Session::serve_one() {
     if (!transaction_->body_read()) co_await linger();
     co_return Next::close;
   }
-  if (!transaction_->body_read() && !co_await drained(&*transaction_)) {
-    co_await linger();
-    co_return Next::close;
+  if (!transaction_->body_read()) {
+    Transaction* const client = &*transaction_;
+    const bool usable = co_await drained(client);
+    if (!usable) {
+      co_await linger();
+      co_return Next::close;
+    }
   }
   transaction_->release_body();
   co_return Next::request;
