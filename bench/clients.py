@@ -1,18 +1,14 @@
-#!/usr/bin/env python3
-"""An Express app with the middleware of clients/node against the same app with the articles' own on PostgreSQL:
-clients.py --binary SEMEL [--rounds 3] [--seconds 2] [--work FOLDER]
+"""An Express app with the middleware of clients/node against the same app with the articles' own on PostgreSQL.
 
-Same upstream, same load, in turn; the rounds and their checks are those of contenders.py. Prints rates, CPU per request (with
-that of the database, or of Semel), and the ratios of each round by rate and by CPU. The app without any middleware is measured
-too: nothing that is put into it can be faster.
+Same upstream, same load, in turn; the rounds and their checks are those of contenders.py. CPU per request is with that of the
+database, or of Semel; ratios are taken within a round. The app without any middleware is measured too: for a first run, nothing
+that is put into it can be faster.
 """
-import argparse
 import contextlib
 import os
 import pathlib
 import shutil
 import statistics
-import sys
 
 import contenders
 import gateway
@@ -24,6 +20,7 @@ CLIENT = pathlib.Path(__file__).resolve().parent.parent / "clients" / "node"
 TOKEN = "a-token-for-the-benchmark"
 ARTICLES, OURS, OURS_ON_POSTGRES = "Express + pg", "Express + semel, embedded", "Express + semel, PostgreSQL"
 ALONE = "Express alone"
+WHO = (ARTICLES, OURS, OURS_ON_POSTGRES, ALONE)
 CONFIG = """
 [admin]
 listen = ""
@@ -39,10 +36,6 @@ secret = "{token}"
 namespaces = ["*"]
 """
 WORKLOADS = (contenders.Workload("first run"), contenders.Workload("replay, hot", "same", 16))
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 class Apps(Rivals):
@@ -73,39 +66,36 @@ class Apps(Rivals):
         self.add(Contender(name, port, [semel, app], database=name == OURS_ON_POSTGRES))
 
 
-def tell(workload, results):
-    for name, rounds in results.items():
-        rate, cpu, p50, p99 = (statistics.median(one[what] for one in rounds) for what in ("rate", "cpu_us", "p50", "p99"))
-        print(f"{workload.name:12} {name:28} {rate:8.0f}/s  {cpu:6.0f} us CPU  p50 {p50 * 1e3:6.1f} ms  p99 {p99 * 1e3:6.1f} ms")
-    for name in (OURS, OURS_ON_POSTGRES, ALONE):
-        told = []
-        for what, better in (("rate", results[name]), ("cpu_us", results[ARTICLES])):
-            other = results[ARTICLES] if better is results[name] else results[name]
-            ratios = sorted(a[what] / b[what] for a, b in zip(better, other))
-            told.append(f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
-        print(f"{workload.name:12} {name} against {ARTICLES}: {told[0]} times the requests, 1/{told[1]} of the CPU")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", type=pathlib.Path, required=True)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=2)
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("build/bench-clients"))
-    options = parser.parse_args()
-    work = options.work.resolve() / "run"
+def measure(work, binary, rounds, seconds, say):
+    work = pathlib.Path(work)
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    with Database(options.binary.resolve(), work) as database, contextlib.ExitStack() as stack:
+    found = {}
+    with Database(binary, work) as database, contextlib.ExitStack() as stack:
         database.prepare()
-        apps = Apps(work, None, options.binary.resolve(), database, say)
+        apps = Apps(work, None, binary, database, say)
         apps.start(stack)
         bench = contenders.Rounds(apps, work / "load.lua", say)
         for workload in WORKLOADS:
-            who = (ARTICLES, OURS, OURS_ON_POSTGRES, ALONE)
-            tell(workload, bench.compare(contenders.dataclasses.replace(workload, who=who), options.rounds, options.seconds))
+            found[workload.name] = bench.compare(contenders.dataclasses.replace(workload, who=WHO), rounds, seconds)
     shutil.rmtree(work, ignore_errors=True)
+    return {"rounds": rounds, "workloads": found}
 
 
-if __name__ == "__main__":
-    main()
+def row(workload, name, rounds, articles):
+    rate, cpu, p50, p99 = (statistics.median(one[what] for one in rounds) for what in ("rate", "cpu_us", "p50", "p99"))
+    ratios = sorted(a["rate"] / b["rate"] for a, b in zip(rounds, articles))
+    cpus = sorted(b["cpu_us"] / a["cpu_us"] for a, b in zip(rounds, articles))
+    told = ("" if rounds is articles else
+            f"{statistics.median(ratios):.2f} ({ratios[0]:.2f}–{ratios[-1]:.2f}) | 1 ÷ {statistics.median(cpus):.2f}")
+    return f"| {workload} | {name} | {rate:,.0f} | {p50 * 1e3:.1f} | {p99 * 1e3:.1f} | {cpu:.0f} | {told or '|'} |"
+
+
+def table(results):
+    if not results:
+        return "Not measured: npm, nginx or wrk is not there."
+    lines = [f"{results['rounds']} rounds.", "", "| | app | requests/s | p50 ms | p99 ms | CPU µs | requests, against the articles' | CPU |",
+             "|---|---|---:|---:|---:|---:|---:|---:|"]
+    for workload, of_apps in results["workloads"].items():
+        lines += [row(workload, name, rounds, of_apps[ARTICLES]) for name, rounds in of_apps.items()]
+    return "\n".join(lines)
