@@ -1,5 +1,6 @@
 // What an operator does to an event: send it again, discard it, say that it took effect, drop or read its body; and
 // what is done to a destination. Each act is in the audit log before it is done, and what came of it behind that.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -158,9 +159,12 @@ void write_destination(core::json::JsonWriter& json, const gateway::GateView& vi
     if (tally.to != view.name) continue;
     accepted += tally.accepted;
     unaccounted += tally.unaccounted();
+    if (tally.oldest) all.oldest = std::min(*tally.oldest, all.oldest.value_or(*tally.oldest));
     for (std::size_t i = 0; i < all.by_state.size(); ++i) all.by_state.at(i) += tally.by_state.at(i);
   }
-  json.number("accepted", accepted).number("unaccounted", unaccounted).name("states").begin_object();
+  json.number("accepted", accepted).number("unaccounted", unaccounted);
+  if (all.oldest) json.text("oldest", time_text(*all.oldest));
+  json.name("states").begin_object();
   for (std::size_t i = 1; i < store::delivery_states; ++i) {
     json.escaped_name(name(static_cast<store::DeliveryState>(i))).number(all.by_state.at(i));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,12 +48,15 @@ constexpr Millis unread_wait{10'000};  // an event that the store could not read
 constexpr Millis unknown_destination_wait{60'000};
 
 telemetry::InboxMetrics::Snapshot snapshot_of(const std::vector<store::DeliveryTally>& tallies,
-                                              const DestinationGates& gates) {
+                                              const DestinationGates& gates, Time now) {
   telemetry::InboxMetrics::Snapshot shown;
   for (const store::DeliveryTally& tally : tallies) {
     shown.accepted += tally.accepted;
     shown.unaccounted += tally.unaccounted();
     shown.bytes += tally.bytes;
+    const Millis age = tally.oldest ? std::max(Millis{0}, now - *tally.oldest) : Millis{0};
+    shown.oldest.push_back(
+        {.source = tally.source, .destination = tally.to, .seconds = std::chrono::duration<double>(age).count()});
     for (std::size_t i = 1; i < store::delivery_states; ++i) {
       shown.states.push_back({.source = tally.source,
                               .destination = tally.to,
@@ -255,7 +259,7 @@ Task<void> Dispatcher::keep_house() {
   static_cast<void>(co_await desk_.sweep_inbox(sweep_limit));  // what was not dropped now is dropped later
   const Result<std::vector<store::DeliveryTally>> tallies = co_await desk_.status();
   if (!tallies) co_return;
-  if (!tallies->empty() || !gates_.current().empty()) metrics_.show(snapshot_of(*tallies, gates_));
+  if (!tallies->empty() || !gates_.current().empty()) metrics_.show(snapshot_of(*tallies, gates_, now));
 }
 
 void Dispatcher::drain() {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/check.h"
 #include "core/codec.h"
@@ -32,6 +33,12 @@ constexpr Millis claim_lease{30'000};  // the claim ends in the same step; it mu
 
 std::string size_text(std::uint64_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what);
+}
+
+// Whether it had to wait and has not ended. A first attempt that was begun on acceptance is not of these.
+bool waits_or_waited(const DeliveryRecord& delivery) {
+  if (delivery.state == DeliveryState::running) return delivery.taken;
+  return !has_ended(delivery.state);
 }
 
 }  // namespace
@@ -156,6 +163,7 @@ Result<AcceptedEvent> InboxBook::place(InboxTable& table, const AcceptOrder& ord
   for (const DeliveryRecord& delivery : event.deliveries) {
     figures_.accepted(event, delivery);
     if (delivery.state == DeliveryState::waiting && !delivery.in_line) let_wait(table, event.id, delivery);
+    keep_open(table, event, delivery, false);
   }
   figures_.kept_bytes(event, static_cast<std::int64_t>(event.bytes));
   const bool over =
@@ -195,6 +203,37 @@ Result<void> InboxBook::choose_state(InboxTable& table, const AcceptedEvent& eve
   return {};
 }
 
+void InboxBook::keep_open(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery, bool before) {
+  const bool now = waits_or_waited(delivery);
+  if (now == before) return;
+  std::string key = open_key(event.source, delivery.to, event.id);
+  if (!now) return table.erase(std::move(key));
+  table.put(std::move(key), {});
+  const auto oldest = oldest_.find(open_prefix(event.source, delivery.to));
+  if (oldest != oldest_.end()) oldest->second = std::min(oldest->second, event.id);
+}
+
+Result<std::vector<DeliveryTally>> InboxBook::status(InboxReader& reader) {
+  std::vector<DeliveryTally> tallies = figures_.all();
+  for (DeliveryTally& tally : tallies) {
+    if (tally.open() == 0) continue;
+    const std::string prefix = open_prefix(tally.source, tally.to);
+    const auto known = oldest_.find(prefix);
+    std::optional<core::EventId> first;
+    const auto see = [&](std::string_view key, std::string_view) {
+      first = id_at_end(key);
+      return false;
+    };
+    const core::EventId from = known == oldest_.end() ? core::EventId{} : known->second;
+    const Result<void> walked = reader.walk(prefix + std::string(from.view()), prefix, see);
+    if (!walked) return std::unexpected(walked.error());
+    if (!first) continue;
+    oldest_[prefix] = *first;
+    tally.oldest = first->accepted_at();
+  }
+  return tallies;
+}
+
 void InboxBook::let_wait(InboxTable& table, const core::EventId& id, const DeliveryRecord& delivery) {
   table.put(due_key(delivery.to, delivery.urgency, delivery.due, id), {});
   const auto begins = begins_.find(due_prefix(delivery.to, delivery.urgency));
@@ -209,6 +248,7 @@ Result<void> InboxBook::store(InboxTable& table, AcceptedEvent& event, const Del
   if (from.state == DeliveryState::running && from.taken) table.erase(taken_key(event.id, from.to));
   if (delivery.state == DeliveryState::waiting && !delivery.in_line) let_wait(table, event.id, delivery);
   if (delivery.state == DeliveryState::running && delivery.taken) table.put(taken_key(event.id, delivery.to), {});
+  keep_open(table, event, delivery, waits_or_waited(from));
   figures_.moved(event, delivery, from);
   const bool over =
       std::ranges::all_of(event.deliveries, [](const DeliveryRecord& each) { return has_ended(each.state); });
@@ -241,6 +281,7 @@ void InboxBook::finish(InboxTable& table, Time now) {
 void InboxBook::undone() {
   figures_.undone();
   begins_.clear();
+  oldest_.clear();
   drops_begin_ = Time::min();
   marked_at_ = {};
   mark_ = {};

@@ -41,7 +41,8 @@ class InboxBook {
   // Looks at the next `limit` events, and at the first again after the last: each delivery that has not ended must
   // stand in the queue of its state. One that does not is counted as a stray, and put back if it waits.
   Result<void> audit(InboxTable& table, std::size_t limit, Time now);
-  [[nodiscard]] std::vector<DeliveryTally> tallies() const { return figures_.all(); }
+  // The tallies, with the oldest that waits.
+  Result<std::vector<DeliveryTally>> status(InboxReader& reader);
 
   void finish(InboxTable& table, Time now);
   void committed() { figures_.committed(); }
@@ -68,6 +69,7 @@ class InboxBook {
   void keep_line(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
                  const DeliveryRecord& from, Time now);
   Result<void> wake_line(InboxTable& table, const std::string& to, const Line& line, Time now);
+  void keep_open(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery, bool before);
   void let_wait(InboxTable& table, const core::EventId& id, const DeliveryRecord& delivery);
   void plan_drop(InboxTable& table, AcceptedEvent& event, Time at);
   Result<void> drop(InboxTable& table, const core::EventId& id, Time at, Time now);
@@ -76,8 +78,9 @@ class InboxBook {
   std::uint32_t holder_;
   std::uint64_t sequence_ = 0;
   InboxFigures figures_;
-  std::map<std::string, Time> begins_;  // by the prefix of their keys: no delivery waits for an earlier time
-  Time drops_begin_ = Time::min();      // the same for what is to be dropped
+  std::map<std::string, Time> begins_;           // by the prefix of their keys: no delivery waits for an earlier time
+  std::map<std::string, core::EventId> oldest_;  // by the prefix of their keys: none that had to wait is older
+  Time drops_begin_ = Time::min();               // the same for what is to be dropped
   std::optional<core::EventId> adopting_ = core::EventId{};  // how far adopt() has come; none: it has ended
   Time born_{};                                              // the events of this process are of a later time
   core::EventId newest_;                                     // that was accepted here

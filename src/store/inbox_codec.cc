@@ -190,6 +190,12 @@ std::string newest_key(std::string_view to, const Line& line) {
 std::string taken_key(const core::EventId& id, std::string_view to) {
   return std::string(taken_prefix).append(id.view()).append(destination_bytes(to));
 }
+std::string open_prefix(std::string_view source, std::string_view to) {
+  return "q" + destination_bytes(source) + destination_bytes(to);
+}
+std::string open_key(std::string_view source, std::string_view to, const core::EventId& id) {
+  return open_prefix(source, to).append(id.view());
+}
 std::string drop_key(Time at, const core::EventId& id) {
   return std::string(drop_prefix).append(time_bytes(at)).append(id.view());
 }

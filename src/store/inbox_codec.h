@@ -6,13 +6,15 @@
 //   l to object stamp id       –           a delivery that has not ended, in the order of its object
 //   o to object                time, stamp the newest event of an object that is done (Line::Kind::latest)
 //   a id to                    –           a delivery that take() has made to run
+//   q source to id             –           a delivery that had to wait, and has not ended
 //   r time id                  what        what is to be dropped then
 //   n source 0 to              tally       how many are in which state
 //   c to                       control     what operators have decided
 //   m                          id          every delivery of an event before this is waiting, has ended, or stands
 //   under a
 //
-// `to` in a key is the first eight bytes of the SHA-256 of a destination's name. A value has a version and a checksum.
+// `to` and `source` in a key are the first eight bytes of the SHA-256 of the name; in a tally they are the name itself.
+// A value has a version and a checksum.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +40,8 @@ std::string line_prefix(std::string_view to, const Line& line);
 std::string line_key(std::string_view to, const Line& line, const core::EventId& id);
 std::string newest_key(std::string_view to, const Line& line);
 std::string taken_key(const core::EventId& id, std::string_view to);
+std::string open_prefix(std::string_view source, std::string_view to);
+std::string open_key(std::string_view source, std::string_view to, const core::EventId& id);
 std::string drop_key(Time at, const core::EventId& id);
 std::string tally_key(const DeliveryTally& tally);
 std::string control_key(std::string_view to);

@@ -42,8 +42,9 @@ struct DeliveryTally {
   std::string to;
   std::uint64_t accepted = 0;
   std::array<std::uint64_t, delivery_states> by_state{};
-  std::uint64_t bytes = 0;   // that are kept; of a source, under its first destination
-  std::uint64_t strays = 0;  // open ones that an audit found in no queue, since this process opened the inbox
+  std::uint64_t bytes = 0;     // that are kept; of a source, under its first destination
+  std::optional<Time> oldest;  // when the oldest was accepted that had to wait and has not ended
+  std::uint64_t strays = 0;    // open ones that an audit found in no queue, since this process opened the inbox
 
   [[nodiscard]] std::int64_t unaccounted() const {
     std::uint64_t known = 0;

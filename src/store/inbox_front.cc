@@ -160,15 +160,11 @@ Async<DeliveryList> InboxFront::list(DeliveryFilter filter, std::string cursor) 
 }
 
 Async<std::vector<DeliveryTally>> InboxFront::status() {
-  std::vector<DeliveryTally> tallies;
+  std::optional<std::vector<DeliveryTally>> tallies;
   InboxCall call;
-  call.step = [&](InboxBook& book, InboxTable&, KeyRecords&, Time) -> Result<void> {
-    tallies = book.tallies();
-    return {};
-  };
+  call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time) { return kept(book.status(table), tallies); };
   co_await submit(&call);
-  if (!call.answer) co_return std::unexpected(std::move(call.answer.error()));
-  co_return tallies;
+  co_return answer_of(call, tallies);
 }
 
 Async<AcceptedEvent> InboxFront::change(DeliveryChange change) {

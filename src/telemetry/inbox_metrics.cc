@@ -29,6 +29,12 @@ void InboxMetrics::render(std::string& out) const {
                    "semel_inbox_deliveries{{source=\"{}\",destination=\"{}\",state=\"{}\"}} {}\n",
                    label_text(each.source), label_text(each.destination), each.state, each.count);
   }
+  heading(out, "semel_inbox_oldest_seconds", "gauge",
+          "How long ago the oldest event was accepted that had to wait and has not ended; 0 if there is none.");
+  for (const Age& each : snapshot_.oldest) {
+    fmt::format_to(std::back_inserter(out), "semel_inbox_oldest_seconds{{source=\"{}\",destination=\"{}\"}} {:.3f}\n",
+                   label_text(each.source), label_text(each.destination), each.seconds);
+  }
   heading(out, "semel_inbox_accepted_total", "counter", "Deliveries that were accepted, since the inbox was made.");
   sample(out, "semel_inbox_accepted_total", snapshot_.accepted);
   heading(out, "semel_inbox_unaccounted", "gauge",

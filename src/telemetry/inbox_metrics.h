@@ -17,8 +17,14 @@ class InboxMetrics {
     std::string state;
     std::uint64_t count = 0;
   };
+  struct Age {
+    std::string source;
+    std::string destination;
+    double seconds = 0;
+  };
   struct Snapshot {
     std::vector<StateCount> states;
+    std::vector<Age> oldest;       // that had to wait, by source and destination; 0 if there is none
     std::uint64_t accepted = 0;    // deliveries, ever
     std::int64_t unaccounted = 0;  // accepted, and in no state: 0 unless something was lost
     std::uint64_t bytes = 0;       // that are kept

@@ -77,6 +77,36 @@ TEST_P(InboxContract, TakesWhatIsDue) {
   expect_balance();
 }
 
+// The oldest that had to wait is known while it has not ended, whether it waits or is tried again just now; what runs
+// since it came is not old yet.
+TEST_P(InboxContract, KnowsTheOldestThatWaits) {
+  EXPECT_EQ(oldest_wait(), std::nullopt);
+  clock_.advance(Millis{1'000});
+  const AcceptedEvent runs = accept("runs", true);
+  EXPECT_EQ(oldest_wait(), std::nullopt);
+  clock_.advance(Millis{1'000});
+  accept("first");
+  clock_.advance(Millis{2'000});
+  accept("second");
+  clock_.advance(Millis{4'000});
+  EXPECT_EQ(oldest_wait(), Millis{6'000});
+  ASSERT_EQ(taken_texts(1), std::vector<std::string>{"first"});
+  EXPECT_EQ(oldest_wait(), Millis{6'000});
+  // One that is older than all of them has to wait from now on.
+  ASSERT_TRUE(settle(runs.id, 1, DeliveryState::waiting, Millis{100}).has_value());
+  EXPECT_EQ(oldest_wait(), Millis{7'000});
+  clock_.advance(Millis{100});
+  for (const store::TakenDelivery& each : take()) {
+    ASSERT_TRUE(settle(each.event.id, each.event.deliveries.front().attempt, DeliveryState::done).has_value());
+  }
+  EXPECT_EQ(oldest_wait(), Millis{6'100});  // "first" still runs
+  ASSERT_TRUE(change(runs.id, DeliveryChange::What::redeliver).has_value());
+  EXPECT_EQ(oldest_wait(), Millis{7'100});
+  ASSERT_TRUE(change(runs.id, DeliveryChange::What::discard).has_value());
+  EXPECT_EQ(oldest_wait(), Millis{6'100});
+  expect_balance();
+}
+
 // An attempt ends once, and only the attempt that runs can end. A repetition of its end changes nothing.
 TEST_P(InboxContract, FencesAttempts) {
   const AcceptedEvent event = accept("evt_1", true);
