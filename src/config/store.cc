@@ -183,7 +183,13 @@ void read_store(reading::Reading& reading, const reading::Node* node, StoreConfi
     table.warn("state_folder", "state_folder has no effect: it is for a PostgreSQL store");
   }
   read_redis(table, store);
+  const auto usual_floor = store.free_bytes_min;
   reading::read_bytes(table, "free_bytes_min", store.free_bytes_min, {.min = 0, .max = 1024 * reading::one_gib});
+  if (store.free_bytes_min < usual_floor) {
+    table.warn("free_bytes_min",
+               "free_bytes_min is below 64MiB: the engine may need more than that for its own files, and a "
+               "full disk stops the store");
+  }
   reading::read_bytes(table, "cache_bytes", store.cache_bytes, {.min = 0, .max = 1024 * reading::one_gib});
   table.finish();
 }

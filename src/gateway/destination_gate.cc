@@ -39,14 +39,14 @@ bool DestinationGate::held(Time now) const {
 
 std::size_t DestinationGate::enter(std::size_t wanted, Time now) {
   const std::scoped_lock lock(mutex_);
-  rate_wait_ = Millis{0};
+  rate_allows_ = {};
   if (held(now)) return 0;
   const std::uint32_t allowed = breaker_.allowed(concurrency_, now);
   std::size_t entered = 0;
   while (entered < wanted && running_ < allowed) {
     const std::optional<Millis> wait = rate_ ? bucket_.take(*rate_, now) : std::nullopt;
     if (wait) {
-      rate_wait_ = *wait;
+      rate_allows_ = now + *wait;
       break;
     }
     ++running_;
@@ -58,8 +58,11 @@ std::size_t DestinationGate::enter(std::size_t wanted, Time now) {
 
 void DestinationGate::withdraw(std::size_t slots) {
   const std::scoped_lock lock(mutex_);
+  if (slots == 0) return;
   running_ -= static_cast<std::uint32_t>(std::min<std::size_t>(slots, running_));
-  if (slots > 0) breaker_.withdrew();
+  breaker_.withdrew();
+  bucket_.give_back(static_cast<double>(slots));
+  rate_allows_ = {};
 }
 
 void DestinationGate::leave(inbox::Health health, Time now, double chance) {
@@ -91,7 +94,7 @@ void DestinationGate::looked(std::optional<Time> next) {
 std::optional<Millis> DestinationGate::look_in(Time now) {
   const std::scoped_lock lock(mutex_);
   if (!due_) return std::nullopt;
-  Time at = std::max(*due_, now);
+  Time at = std::max({*due_, now, rate_allows_});
   if (paused_ && held(now)) {
     const std::optional<Time>& until = paused_->until;
     if (!until) return std::nullopt;
@@ -99,7 +102,7 @@ std::optional<Millis> DestinationGate::look_in(Time now) {
   }
   if (breaker_.state() == inbox::Breaker::State::open) at = std::max(at, breaker_.probe_at());
   if (running_ >= breaker_.allowed(concurrency_, at)) return std::nullopt;  // the next that leaves looks
-  return std::max(at - now, rate_wait_);
+  return at - now;
 }
 
 GateView DestinationGate::view() const {

@@ -70,7 +70,7 @@ class DestinationGate {
   std::uint32_t replay_share_;
   std::optional<reading::Rate> rate_;
   policy::TokenBucket bucket_;
-  Millis rate_wait_{0};
+  Time rate_allows_{};  // the next attempt to begin
   inbox::Breaker breaker_;
   std::uint32_t running_ = 0;
   std::optional<Time> due_;

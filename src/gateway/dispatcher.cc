@@ -78,6 +78,7 @@ Dispatcher::Dispatcher(store::Inbox& inbox, store::InboxDesk& desk, Clock& clock
                        std::uint64_t seed)
     : inbox_(inbox), desk_(desk), clock_(clock), metrics_(metrics) {
   counts_.dice = seed;
+  inbox_.tell_due([this](const std::string& to, Time at) { expect(to, at); });
 }
 
 void Dispatcher::add_worker(Executor executor, PlanOf plan) {

@@ -25,6 +25,9 @@ class TokenBucket {
     return std::nullopt;
   }
 
+  // Tokens that were taken and not used.
+  void give_back(double count) { tokens_ += count; }
+
   // Whether it would be full by now, as if it had never been used.
   [[nodiscard]] bool is_full(const reading::Rate& rate, Time now) const { return now >= at_ + rate.per; }
 

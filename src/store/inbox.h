@@ -169,9 +169,16 @@ struct AdoptOrder {
   std::vector<std::string> holding;  // destinations where what may have taken effect waits for an operator
 };
 
+// A delivery waits for this destination, until then.
+using DueListener = std::function<void(const std::string& to, Time at)>;
+
 class Inbox {
  public:
   virtual ~Inbox() = default;
+
+  // Who is told, from any thread and after each call, of what that call made to wait: also of the next of an object,
+  // whose turn has come because another ended in whatever way. Once, before the first call.
+  virtual void tell_due(DueListener /*listener*/) {}
 
   // Accepts an event whose key is free, with attempt 1 of each delivery that has room already running. Durable when it
   // returns. Code::full, Code::unavailable and Code::corrupt as Store::claim(): nothing may be acknowledged.

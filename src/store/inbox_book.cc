@@ -236,6 +236,8 @@ Result<std::vector<DeliveryTally>> InboxBook::status(InboxReader& reader) {
 
 void InboxBook::let_wait(InboxTable& table, const core::EventId& id, const DeliveryRecord& delivery) {
   table.put(due_key(delivery.to, delivery.urgency, delivery.due, id), {});
+  const auto due = dues_.try_emplace(delivery.to, delivery.due).first;
+  due->second = std::min(due->second, delivery.due);
   const auto begins = begins_.find(due_prefix(delivery.to, delivery.urgency));
   if (begins != begins_.end()) begins->second = std::min(begins->second, delivery.due);
 }
@@ -281,6 +283,7 @@ void InboxBook::finish(InboxTable& table, Time now) {
 void InboxBook::undone() {
   figures_.undone();
   begins_.clear();
+  dues_.clear();
   oldest_.clear();
   drops_begin_ = Time::min();
   marked_at_ = {};

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/event_id.h"
@@ -43,6 +44,9 @@ class InboxBook {
   Result<void> audit(InboxTable& table, std::size_t limit, Time now);
   // The tallies, with the oldest that waits.
   Result<std::vector<DeliveryTally>> status(InboxReader& reader);
+
+  // What was made to wait since this was last asked, by destination: the earliest time.
+  std::map<std::string, Time> take_dues() { return std::exchange(dues_, {}); }
 
   void finish(InboxTable& table, Time now);
   void committed() { figures_.committed(); }
@@ -80,7 +84,8 @@ class InboxBook {
   InboxFigures figures_;
   std::map<std::string, Time> begins_;           // by the prefix of their keys: no delivery waits for an earlier time
   std::map<std::string, core::EventId> oldest_;  // by the prefix of their keys: none that had to wait is older
-  Time drops_begin_ = Time::min();               // the same for what is to be dropped
+  std::map<std::string, Time> dues_;
+  Time drops_begin_ = Time::min();                           // the same for what is to be dropped
   std::optional<core::EventId> adopting_ = core::EventId{};  // how far adopt() has come; none: it has ended
   Time born_{};                                              // the events of this process are of a later time
   core::EventId newest_;                                     // that was accepted here

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,13 +77,26 @@ Result<void> search(InboxReader& reader, const DeliveryFilter& filter, const cor
 
 }  // namespace
 
+Task<void> InboxFront::make(InboxCall* call) {
+  std::map<std::string, Time> dues;
+  call->step = [step = std::move(call->step), &dues](InboxBook& book, InboxTable& table, KeyRecords& records,
+                                                     Time now) {
+    Result<void> made = step(book, table, records, now);
+    dues = book.take_dues();
+    return made;
+  };
+  co_await submit(call);
+  if (!call->answer || !listener_) co_return;
+  for (const auto& [to, at] : dues) listener_(to, at);
+}
+
 Async<Acceptance> InboxFront::accept(AcceptOrder order, AcceptReply reply) {
   std::optional<Acceptance> done;
   InboxCall call;
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords& records, Time now) {
     return kept(book.accept(table, records, order, reply, now), done);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 
@@ -92,7 +106,7 @@ Async<TakenDeliveries> InboxFront::take(TakeOrder order) {
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     return kept(book.take(table, order, now), done);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 
@@ -101,7 +115,7 @@ Async<void> InboxFront::settle(SettleOrder order) {
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords& records, Time now) {
     return book.settle(table, records, order, now);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return std::move(call.answer);
 }
 
@@ -111,7 +125,7 @@ Async<std::size_t> InboxFront::adopt(AdoptOrder order) {
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     return kept(book.adopt(table, order, now), done);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 
@@ -163,7 +177,7 @@ Async<std::vector<DeliveryTally>> InboxFront::status() {
   std::optional<std::vector<DeliveryTally>> tallies;
   InboxCall call;
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time) { return kept(book.status(table), tallies); };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, tallies);
 }
 
@@ -173,7 +187,7 @@ Async<AcceptedEvent> InboxFront::change(DeliveryChange change) {
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     return kept(book.change(table, change, now), done);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 
@@ -183,7 +197,7 @@ Async<void> InboxFront::control(DestinationControl control) {
     table.put(control_key(control.to), encode_control(control));
     return {};
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return std::move(call.answer);
 }
 
@@ -213,7 +227,7 @@ Async<bool> InboxFront::erase(core::EventId id, std::string reason) {
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     return kept(book.erase(table, id, reason, now), done);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 
@@ -224,7 +238,7 @@ Async<std::size_t> InboxFront::sweep_inbox(std::size_t limit) {
     Result<void> dropped = kept(book.sweep(table, limit, now), done);
     return dropped ? book.audit(table, limit, now) : dropped;
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 

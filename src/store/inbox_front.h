@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/event_id.h"
@@ -21,6 +22,7 @@ namespace semel::store {
 
 class InboxFront : public Inbox, public InboxDesk {
  public:
+  void tell_due(DueListener listener) final { listener_ = std::move(listener); }
   Async<Acceptance> accept(AcceptOrder order, AcceptReply reply) final;
   Async<TakenDeliveries> take(TakeOrder order) final;
   Async<void> settle(SettleOrder order) final;
@@ -41,11 +43,16 @@ class InboxFront : public Inbox, public InboxDesk {
   enum class Extent : std::uint8_t { brief, list };  // on this thread; or elsewhere, because it may take a while
 
  private:
+  // Submits it, and tells what it made to wait.
+  Task<void> make(InboxCall* call);
+
   // Runs the step of `call` within an atomic step of the store, durably. `call` lives until this has ended.
   virtual Task<void> submit(InboxCall* call) = 0;
   // Reads what is durable.
   virtual Task<void> read(Look look, Result<void>* answer, Extent extent) = 0;
   [[nodiscard]] virtual Time now() const = 0;
+
+  DueListener listener_;
 };
 
 }  // namespace semel::store

@@ -126,6 +126,10 @@ TEST(ConfigWarnings, NameWhatIsUnwise) {
        {"f:9:9: warning: token is written in the file, where others can copy it; use env:NAME or file:PATH"}},
       {"[store]\nurl = 'memory:'",
        {"f:9:7: warning: memory: forgets every key when the process ends, so requests may run again; for tests only"}},
+      {"[store]\nfree_bytes_min = '16MiB'",
+       {"f:9:18: warning: free_bytes_min is below 64MiB: the engine may need more than that for its own files, and a "
+        "full "
+        "disk stops the store"}},
       {"[store]\nurl = 'postgres://u:p@h/d'", {"f:9:7: warning: url holds a password; use env:NAME or file:PATH"}},
       {"[store]\nurl = 'postgres://u@h/d:x@y'", {}},
       {"[upstream.b]\nurl = 'http://h'", {"f:8:1: warning: [upstream.b] is not used"}},

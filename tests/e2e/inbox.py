@@ -204,6 +204,26 @@ class Inbox(operators.Case):
         self.assertEqual([call[0] for call in handler.calls], ["evt_1", "evt_1", "evt_1", "evt_2", "evt_3"])
         self.assertEqual(handler.troubles, [])
 
+    def test_a_rate_holds_back_and_lets_go(self):
+        """What a rate has held back is delivered when the rate allows it, though nothing else comes."""
+        handler = Handler(lambda event, attempt: 200)
+        semel = self.start(handler, more='rate = "5/s"')
+        for number in range(12):
+            self.send(semel, f"evt_{number}")
+        self.assert_states(semel, seconds=30, done=12)
+        self.assertEqual(handler.troubles, [])
+
+    def test_the_next_of_an_object_runs_when_the_one_before_is_discarded(self):
+        """However the one before it has ended: here an operator discards it while it waits."""
+        handler = Handler(lambda event, attempt: 200 if event != "evt_0" else server.Reply(503, [("Retry-After", "3600")]))
+        semel = self.start(handler, webhook='order = "fifo"')
+        for number in range(3):
+            self.send(semel, f"evt_{number}", created=1000 + number)
+        self.assert_states(semel, waiting=3)
+        [head] = [one for one in self.listed(semel, "?state=waiting") if not one["in_line"]]
+        self.assertEqual(self.post(semel, f"/v1/inbox/{head['id']}/discard", reason="it will never be taken")[0], 200)
+        self.assert_states(semel, done=2, discarded=1, seconds=30)
+
     def test_filters_choose_destinations(self):
         """What a filter does not take is recorded as skipped, with the rule."""
         handler = Handler()

@@ -1,5 +1,6 @@
 // The order of the events of an object.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -82,6 +83,46 @@ TEST_P(InboxContract, SupersedesWhatIsOlderThanTheLatest) {
   EXPECT_EQ(see(waiting.id).state, DeliveryState::superseded);
   EXPECT_EQ(accept(in_line("late", "0", Line::Kind::latest, true)).deliveries.front().state, DeliveryState::superseded);
   EXPECT_EQ(accept(in_line("next", "3", Line::Kind::latest, true)).deliveries.front().state, DeliveryState::running);
+  expect_balance();
+}
+
+// Whoever looks for what is due is told of all that has to wait, and of the next of an object when its turn comes, in
+// whatever way the one before it ended.
+TEST_P(InboxContract, TellsWhatIsDue) {
+  std::optional<Time> told;
+  opened_.inbox->tell_due([&](const std::string& to, Time at) {
+    if (to == "billing") told = at;
+  });
+  const AcceptedEvent first = accept(in_line("first", "1", Line::Kind::fifo, true));
+  const AcceptedEvent second = accept(in_line("second", "2", Line::Kind::fifo, true));
+  EXPECT_EQ(told, std::nullopt) << "one runs, and the other is in line behind it";
+  ASSERT_TRUE(settle(first.id, 1, DeliveryState::waiting, Millis{60'000}).has_value());
+  EXPECT_EQ(told, clock_.now() + Millis{60'000});
+  ASSERT_TRUE(change(first.id, DeliveryChange::What::discard).has_value());
+  EXPECT_EQ(told, clock_.now());
+  ASSERT_EQ(taken_texts(), std::vector<std::string>{"second"});
+  ASSERT_TRUE(settle(second.id, 1, DeliveryState::done).has_value());
+
+  told.reset();
+  const auto latest = [&](const std::string& text, const std::string& stamp) {
+    AcceptOrder made = in_line(text, stamp, Line::Kind::latest, true);
+    made.line.object = {9};
+    return accept(std::move(made));
+  };
+  const AcceptedEvent fifth = latest("fifth", "5");
+  const AcceptedEvent sixth = latest("sixth", "6");
+  const AcceptedEvent seventh = latest("seventh", "7");
+  ASSERT_TRUE(settle(fifth.id, 1, DeliveryState::done).has_value());
+  std::size_t looks = 0;
+  for (; told && looks < 10; ++looks) {  // as a dispatcher does: it looks if it was told
+    told.reset();
+    for (const store::TakenDelivery& each : take()) {
+      ASSERT_TRUE(settle(each.event.id, each.event.deliveries.front().attempt, DeliveryState::done).has_value());
+    }
+  }
+  EXPECT_LT(looks, 10U) << "then nothing is due any more";
+  EXPECT_TRUE(has_ended(see(sixth.id).state));
+  EXPECT_TRUE(has_ended(see(seventh.id).state));
   expect_balance();
 }
 
