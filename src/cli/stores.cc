@@ -84,7 +84,7 @@ Result<store::CapableStore> open_inner(const config::Config& config, Clock& cloc
     options.time_max = config.limits.store_timeout;
     options.state_folder = store.state_folder;
     options.on_commit = count;
-    return store::postgres::open_with_keys(clock, options, keys);
+    return store::postgres::open_with_keys(clock, options, keys, config.inbox.node_beat);
   }
 #endif
   return store::embedded::open_with_keys(clock,

@@ -189,6 +189,7 @@ struct InboxConfig {
   Millis retain_done{3 * 86'400'000LL};   // bodies of events that have ended well
   Millis retain_dead{30 * 86'400'000LL};  // and of all others
   std::uint64_t bytes_max = 20ULL << 30U;
+  Millis node_beat{5'000};  // of gateways that share an inbox
 };
 
 struct Config {

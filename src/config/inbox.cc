@@ -202,6 +202,7 @@ void read_inbox(reading::Reading& reading, const reading::Node* node, InboxConfi
   retain.finish();
   table.record("retain", "{...}", "{...}");
   reading::read_bytes(table, "bytes_max", inbox.bytes_max, {.min = 1U << 20U, .max = 1ULL << 50U});
+  reading::read_duration(table, "node_beat", inbox.node_beat, {.min = Millis{100}, .max = Millis{600'000}});
   table.finish();
 }
 

@@ -56,6 +56,7 @@ std::vector<std::string> changed_for_restart(const Config& running, const Config
       .at("limits.idle_timeout", limits.idle_timeout, next.limits.idle_timeout);
   const bool on_a_server = store.kind != StoreKind::embedded && store.kind != StoreKind::memory;
   if (on_a_server) found.at("limits.store_timeout", limits.store_timeout, next.limits.store_timeout);
+  if (on_a_server) found.at("inbox.node_beat", running.inbox.node_beat, next.inbox.node_beat);
   return found.take();
 }
 

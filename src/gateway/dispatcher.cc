@@ -39,6 +39,7 @@ namespace semel::gateway {
 namespace {
 
 constexpr std::size_t adopt_limit = 500;
+constexpr int adopt_rounds = 20;  // at a time, of an inbox that is shared
 constexpr std::size_t take_limit = 256;
 constexpr std::size_t sweep_limit = 500;
 constexpr Millis shortest_nap{1};
@@ -107,11 +108,14 @@ double Dispatcher::chance() {
 
 Task<void> Dispatcher::run() {
   rounds_.pause = std::make_shared<runtime::Pause>(clock_);
-  co_await restore_pauses();
-  co_await adopt();
+  if (!inbox_.is_shared()) {
+    co_await restore_pauses();
+    co_await adopt();
+  }
   while (!draining_) {
     const std::shared_ptr<runtime::Pause> pause = rounds_.pause = std::make_shared<runtime::Pause>(clock_);
     Millis nap = house_every;
+    co_await look_at_others();
     for (const std::shared_ptr<DestinationGate>& gate : gates_.current()) {
       const std::optional<Millis> wait = co_await serve(gate);
       if (wait) nap = std::min(nap, *wait);
@@ -192,6 +196,10 @@ Task<void> Dispatcher::deliver(std::shared_ptr<const Plan> plan, store::TakenDel
   } else if (parcel == nullptr) {
     order.state = store::DeliveryState::dead;
     order.retain_ended = plan->config->inbox.retain_dead;
+  } else if (!inbox_.may_begin(order.id, order.to)) {
+    order.state = store::DeliveryState::waiting;
+    order.why = "the gateway was taken for dead before it began";
+    order.tried = false;
   } else {
     const HandlerAnswer answer = co_await call_handler(plan.get(), &*found, &delivery, parcel.get(), &clock_);
     runtime::failpoint("event-answered");
@@ -238,11 +246,22 @@ Task<void> Dispatcher::adopt() {
   for (const inbox::Destination& destination : seats_.front().plan()->config->destinations) {
     if (destination.on_unknown == inbox::OnSilence::hold) order.holding.push_back(destination.name);
   }
-  for (;;) {
+  for (int round = 0; !inbox_.is_shared() || round < adopt_rounds; ++round) {
     const Result<std::size_t> adopted = co_await inbox_.adopt(order);
     if (adopted && *adopted == 0) co_return;
+    if (!adopted && inbox_.is_shared()) co_return;
     if (!adopted) co_await runtime::sleep(clock_, again_after);
   }
+}
+
+// Of an inbox that others share: what they left, what they decided, and what waits since they put it there.
+Task<void> Dispatcher::look_at_others() {
+  const Time now = clock_.now();
+  if (!inbox_.is_shared() || gates_.current().empty() || now < rounds_.looked_at_others + house_every) co_return;
+  rounds_.looked_at_others = now;
+  co_await adopt();
+  co_await restore_pauses();
+  for (const std::shared_ptr<DestinationGate>& gate : gates_.current()) gate->expect(now);
 }
 
 Task<void> Dispatcher::restore_pauses() {
@@ -250,12 +269,14 @@ Task<void> Dispatcher::restore_pauses() {
   if (!controls) co_return;
   for (const store::DestinationControl& control : *controls) {
     if (control.paused) pause(control.to, control.until, control.reason);
+    if (!control.paused && inbox_.is_shared()) resume(control.to);
   }
 }
 
 Task<void> Dispatcher::keep_house() {
   const Time now = clock_.now();
   if (now < rounds_.kept_house + house_every) co_return;
+  if (inbox_.is_shared() && gates_.current().empty()) co_return;  // a database is not asked for nothing
   rounds_.kept_house = now;
   static_cast<void>(co_await desk_.sweep_inbox(sweep_limit));  // what was not dropped now is dropped later
   const Result<std::vector<store::DeliveryTally>> tallies = co_await desk_.status();

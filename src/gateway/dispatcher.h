@@ -72,6 +72,7 @@ class Dispatcher {
 
   Task<void> adopt();
   Task<void> restore_pauses();
+  Task<void> look_at_others();
   Task<void> keep_house();
   Task<std::optional<Millis>> serve(std::shared_ptr<DestinationGate> gate);
   Task<void> deliver(std::shared_ptr<const Plan> plan, store::TakenDelivery delivery,
@@ -99,6 +100,7 @@ class Dispatcher {
   struct Rounds {
     std::shared_ptr<runtime::Pause> pause;
     Time kept_house{};
+    Time looked_at_others{};
   };
   Rounds rounds_;
   std::atomic<Millis::rep> rest_{0};  // of what a dead process left: the longest lease of those with an inbox

@@ -120,10 +120,15 @@ struct InboxCall {
   Result<void> answer = std::unexpected(not_judged());
 };
 
+// A step that only the store itself understands, and keeps beside the call.
+struct StepCall {
+  Result<void> answer = std::unexpected(not_judged());
+};
+
 struct StoreCall {
   Key key;  // of those that are about one
   std::variant<ClaimCall, RenewCall, CompleteCall, ReleaseCall, SweepCall, ReopenCall, LookCall, SettleCall, FindCall,
-               ListCall, AppendCall, AuditCall, NoteCall, PastCall, PruneCall, InboxCall*>
+               ListCall, AppendCall, AuditCall, NoteCall, PastCall, PruneCall, InboxCall*, StepCall>
       request;
 };
 

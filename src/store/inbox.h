@@ -11,8 +11,9 @@
 // its key, so it is accepted once. Every change of a delivery counts: for each source and destination, what was
 // accepted is the sum of all states, always.
 //
-// A store with an inbox has one holder at a time: the process that has it open. So an attempt needs no lease while that
-// lives; what it left running when it died is put back by adopt(). Members may be called from any io_context.
+// Who has the store open is a holder: one process, or several on a store that is shared. An attempt needs no lease while
+// its holder lives; what that left running when it died is put back by adopt(). Members may be called from any
+// io_context.
 #pragma once
 
 #include <array>
@@ -191,12 +192,20 @@ class Inbox {
   // Ends an attempt. Repeating a call that succeeded succeeds. Code::fenced: the attempt is not running any more.
   virtual Async<void> settle(SettleOrder order) = 0;
 
-  // Lets what the last holder left running wait for `rest`, and then run again; or makes it unknown.
-  // Looks at about `limit` events, and returns 0 when it has looked at all. Nothing is taken before that.
+  // Lets what a dead holder left running wait for `rest`, and then run again; or makes it unknown.
+  // Looks at about `limit` events, and returns 0 when it has looked at all. Unless the inbox is shared, nothing is taken
+  // before that.
   virtual Async<std::size_t> adopt(AdoptOrder order) = 0;
 
   // What an event came with. None if it is not kept any more.
   virtual Async<std::optional<Parcel>> load(core::EventId id) = 0;
+
+  // Whether other processes take from it, too. Then adopt() and take() are called again and again: others may die, or
+  // leave something that waits.
+  [[nodiscard]] virtual bool is_shared() const { return false; }
+  // Whether an attempt that was made to run here may begin. False: it has come so late that others may have taken this
+  // process for dead.
+  [[nodiscard]] virtual bool may_begin(const core::EventId& /*id*/, const std::string& /*to*/) { return true; }
 };
 
 }  // namespace semel::store

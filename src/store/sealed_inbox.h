@@ -32,6 +32,10 @@ class SealedInbox : public Inbox, public InboxDesk {
   Async<void> settle(SettleOrder order) override;
   Async<std::size_t> adopt(AdoptOrder order) override { return inner_.adopt(std::move(order)); }
   Async<std::optional<Parcel>> load(core::EventId id) override;
+  [[nodiscard]] bool is_shared() const override { return inner_.is_shared(); }
+  [[nodiscard]] bool may_begin(const core::EventId& id, const std::string& to) override {
+    return inner_.may_begin(id, to);
+  }
 
   Async<std::optional<AcceptedEvent>> find(core::EventId id) override { return desk_.find(id); }
   Async<DeliveryList> list(DeliveryFilter filter, std::string cursor) override;

@@ -1,4 +1,5 @@
-// The contract of store/inbox.h, against every store that has an inbox: in memory and on disk, plain and encrypted.
+// The contract of store/inbox.h, against every store that has an inbox: in memory, on disk and on PostgreSQL (direct
+// and through PgBouncer), plain and encrypted.
 //
 //   InboxContract       any of them
 //   KeptInboxContract   those that are there again after a restart
@@ -24,6 +25,8 @@
 
 #include "core/crypto.h"
 #include "core/identity.h"
+#include "inbox/contract_clock.h"
+#include "inbox/inbox_database.h"
 #include "store/capable_store.h"
 #include "store/embedded/store.h"
 #include "store/inbox.h"
@@ -31,7 +34,6 @@
 #include "store/memory.h"
 #include "store/sealed_store.h"
 #include "support/run.h"
-#include "support/virtual_clock.h"
 #include <semel/key.h>
 #include <semel/stores.h>
 
@@ -50,6 +52,9 @@ struct InboxBackend {
   std::string name;
   bool keeps = false;
   bool sealed = false;
+  InboxServer server = InboxServer::none;
+
+  [[nodiscard]] bool shared() const { return server != InboxServer::none; }
 };
 
 inline void PrintTo(const InboxBackend& backend, std::ostream* out) {
@@ -62,6 +67,11 @@ class InboxContract : public testing::TestWithParam<InboxBackend> {
     std::string pattern = (std::filesystem::temp_directory_path() / "semel-inbox-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder: " + pattern);
     folder_ = pattern;
+    if (GetParam().shared()) {
+      database_ = InboxDatabase::of(GetParam().server, GetParam().sealed);
+      database_->clear();
+      clock_.go_by([this](Millis by) { database_->age(by); });
+    }
     open();
     adopt();
   }
@@ -74,7 +84,9 @@ class InboxContract : public testing::TestWithParam<InboxBackend> {
   void open() {
     const std::vector<core::AesKey> keys =
         GetParam().sealed ? std::vector{core::AesKey{7}} : std::vector<core::AesKey>{};
-    if (GetParam().keeps) {
+    if (GetParam().shared()) {
+      opened_ = database_->open(clock_, keys);
+    } else if (GetParam().keeps) {
       EmbeddedOptions options;
       options.path = folder_ / "data";
       Result<store::CapableStore> store = store::embedded::open_with_keys(clock_, options, keys);
@@ -86,16 +98,17 @@ class InboxContract : public testing::TestWithParam<InboxBackend> {
     }
     if (GetParam().sealed) opened_ = store::make_sealed_store(std::move(opened_), keys, store::Unsealed::refused);
   }
-  // As if the process had been killed and started again.
+  // As if the process had been killed and started again, and others had noticed that it is dead.
   void restart() {
     opened_.store.reset();
     opened_ = {};
     open();
+    if (GetParam().shared()) clock_.advance(dead_by_then);
   }
   void adopt(const std::vector<std::string>& holding = {}) {
     for (;;) {
       const Result<std::size_t> adopted =
-          run(context_, opened_.inbox->adopt({.limit = 2, .rest = Millis{30'000}, .holding = holding}));
+          run(context_, opened_.inbox->adopt({.limit = 2, .rest = hour, .holding = holding}));
       if (!adopted) throw std::runtime_error(adopted.error().detail);
       if (*adopted == 0) return;
     }
@@ -220,7 +233,8 @@ class InboxContract : public testing::TestWithParam<InboxBackend> {
   }
 
   boost::asio::io_context context_{1};
-  VirtualClock clock_;
+  ContractClock clock_;
+  std::shared_ptr<InboxDatabase> database_;  // of a server
   std::filesystem::path folder_;
   store::CapableStore opened_;
   std::optional<Time> next_;

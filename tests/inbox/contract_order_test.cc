@@ -62,12 +62,12 @@ TEST_P(InboxContract, LetsADeadEventBlockItsObject) {
 TEST_P(InboxContract, WaitsForEarlierEventsToArrive) {
   AcceptOrder second = in_line("second", "2", Line::Kind::fifo, true);
   AcceptOrder first = in_line("first", "1", Line::Kind::fifo, true);
-  second.line.reorder = first.line.reorder = Millis{2'000};
+  second.line.reorder = first.line.reorder = 2 * hour;
   EXPECT_EQ(accept(std::move(second)).deliveries.front().state, DeliveryState::waiting);
-  clock_.advance(Millis{1'000});
+  clock_.advance(hour);
   const AcceptedEvent early = accept(std::move(first));
   EXPECT_TRUE(take().empty());
-  clock_.advance(Millis{2'000});
+  clock_.advance(2 * hour);
   ASSERT_EQ(taken_texts(), std::vector<std::string>{"first"});
   ASSERT_TRUE(settle(early.id, 1, DeliveryState::done).has_value());
   EXPECT_EQ(taken_texts(), std::vector<std::string>{"second"});

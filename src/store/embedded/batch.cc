@@ -261,6 +261,7 @@ class Batch::Judge : private KeyRecords {
   static void answer(const Key&, NoteCall& /*request*/) {}
   static void answer(const Key&, PastCall& /*request*/) {}
   static void answer(const Key&, PruneCall& /*request*/) {}
+  static void answer(const Key&, StepCall& /*request*/) {}
 
   template <class Step>
   Result<void> hold(const Key& key, Step&& step) {

@@ -12,10 +12,14 @@
 
 namespace semel::store::postgres {
 
+inline constexpr Millis default_node_beat{5'000};
+
 // As open_postgres_store() of semel/stores.h. A database that is first used with `keys` gets an identity, and from then
 // on opens only with one of them. A database that was used without keys stays as it is.
-Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options,
-                                    const std::vector<core::AesKey>& keys);
+// `node_beat` is how often a gateway that uses the inbox says that it lives; after three without that it counts as
+// dead.
+Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options, const std::vector<core::AesKey>& keys,
+                                    Millis node_beat = default_node_beat);
 
 // Records in each database that together they are the shards of one store. All of them must have the schema. Does
 // nothing if that is recorded already. Databases may be added to a set that holds keys: old keys are found where they

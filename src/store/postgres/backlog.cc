@@ -17,7 +17,9 @@ namespace semel::store::postgres {
 namespace {
 
 // Not so the end of a claim: what it reports has happened.
-bool impatient(const StoreCall& call) {
+bool impatient(const Entry& entry) {
+  if (entry.step != nullptr) return entry.step->is_impatient();
+  const StoreCall& call = entry.call();
   return std::holds_alternative<ClaimCall>(call.request) || std::holds_alternative<SweepCall>(call.request) ||
          std::holds_alternative<LookCall>(call.request);
 }
@@ -85,7 +87,7 @@ std::vector<Entry> Backlog::take_late(Time now) {
 std::vector<Entry> Backlog::take_impatient() {
   std::vector<Entry> taken;
   for (Queue& queue : queues_) {
-    while (!queue.empty() && impatient(queue.front().call())) take_front(queue, taken);
+    while (!queue.empty() && impatient(queue.front())) take_front(queue, taken);
   }
   return taken;
 }

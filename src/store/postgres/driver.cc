@@ -83,8 +83,8 @@ Result<void> Driver::start() {
   return {};
 }
 
-Task<void> Driver::submit(StoreCall& call, FormerClaim* former) {
-  auto start = [this, &call, former](AnswerHandler handler) {
+Task<void> Driver::submit(StoreCall& call, FormerClaim* former, ServerStep* step) {
+  auto start = [this, &call, former, step](AnswerHandler handler) {
     boost::asio::executor_work_guard<Executor> work(boost::asio::get_associated_executor(handler));
     auto waiting = std::make_unique<Waiting>(&call, std::move(handler), std::move(work));
     Entry entry{.waiting = std::move(waiting),
@@ -92,7 +92,8 @@ Task<void> Driver::submit(StoreCall& call, FormerClaim* former) {
                 .company = Company::any,
                 .former = former,
                 .reopener = std::holds_alternative<ReopenCall>(call.request) ? random_number() : 0,
-                .progress = std::holds_alternative<SweepCall>(call.request) ? &sweeps_ : nullptr};
+                .progress = std::holds_alternative<SweepCall>(call.request) ? &sweeps_ : nullptr,
+                .step = step};
     arrivals_.add(std::move(entry), [this](Entry& each) { return send_here(each); });
   };
   return boost::asio::async_initiate<const AnswerToken&, void()>(std::move(start), AnswerToken{});

@@ -61,8 +61,8 @@ class Driver {
   [[nodiscard]] const std::string& set() const { return dialer_.set(); }
 
   // Completes, on the caller's executor, when the call has been answered. `call` must live until then, and so must
-  // `former`, which is given with a FormerClaim only.
-  Task<void> submit(StoreCall& call, FormerClaim* former = nullptr);
+  // `former`, which is given with a FormerClaim only, and `step`, which is given with a StepCall.
+  Task<void> submit(StoreCall& call, FormerClaim* former = nullptr, ServerStep* step = nullptr);
 
  private:
   [[nodiscard]] Arrivals::Done send_here(Entry& entry);

@@ -5,13 +5,14 @@
 
 #include "store/call.h"
 #include "store/postgres/driver.h"
+#include "store/postgres/statement.h"
 #include <semel/async.h>
 #include <semel/result.h>
 
 namespace semel::store::postgres {
 
 // Connecting takes a while, so it is not done on the caller's thread.
-Async<void> LateDriver::submit(StoreCall* call) {
+Async<void> LateDriver::submit(StoreCall* call, ServerStep* step) {
   Driver* driver = nullptr;
   Result<void> started;
   const auto connect = [&] {
@@ -24,7 +25,7 @@ Async<void> LateDriver::submit(StoreCall* call) {
   };
   co_await aside_.run(connect);
   if (!started) co_return started;
-  co_await driver->submit(*call);
+  co_await driver->submit(*call, nullptr, step);
   co_return Result<void>();
 }
 

@@ -7,6 +7,7 @@
 #include "store/aside.h"
 #include "store/call.h"
 #include "store/postgres/driver.h"
+#include "store/postgres/statement.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 
@@ -18,7 +19,7 @@ class LateDriver {
 
   // Completes when the call has been answered. `call` must live until then. An error: there is no connection, and the
   // call was not made.
-  Async<void> submit(StoreCall* call);
+  Async<void> submit(StoreCall* call, ServerStep* step = nullptr);
 
  private:
   const Clock& clock_;

@@ -13,6 +13,7 @@
 #include "store/postgres/connection.h"
 #include "store/postgres/schema_1.h"
 #include "store/postgres/schema_2.h"
+#include "store/postgres/schema_3.h"
 #include "store/postgres/server.h"
 #include "store/postgres/shards.h"
 #include "store/postgres/sql.h"
@@ -35,7 +36,10 @@ std::span<const Migration> migrations() {
   static const std::string first = joined({tables_1, objects_1, identity_1, await_1});
   static const std::string second = joined({standing_2, claim_2, former_2, ordered_2, holders_2, look_2, sweep_2,
                                             before_2, desk_2, audit_2, history_2, settings_2});
-  static const std::array<Migration, 2> all{{{.version = 1, .sql = first}, {.version = 2, .sql = second}}};
+  static const std::string third = joined(
+      {inbox_3, lines_3, accept_3, turns_3, settle_3, adopt_3, inbox_audit_3, inbox_desk_3, inbox_sweep_3, settings_3});
+  static const std::array<Migration, 3> all{
+      {{.version = 1, .sql = first}, {.version = 2, .sql = second}, {.version = 3, .sql = third}}};
   return all;
 }
 

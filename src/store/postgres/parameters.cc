@@ -113,6 +113,11 @@ void Parameters::add(std::int64_t number) {
   values_.emplace_back(in_bytes(number));
 }
 
+void Parameters::add_number(std::optional<std::int64_t> number) {
+  types_.push_back(type_int8);
+  values_.emplace_back(number ? std::optional(in_bytes(*number)) : std::nullopt);
+}
+
 void Parameters::add(std::string text) {
   types_.push_back(type_text);
   values_.emplace_back(std::move(text));

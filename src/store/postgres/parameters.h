@@ -47,6 +47,7 @@ class Parameters {
  public:
   void add(std::int32_t number);
   void add(std::int64_t number);
+  void add_number(std::optional<std::int64_t> number);
   void add(std::string text);
   void add_bytes(std::string bytes);
   void add_flag(std::uint8_t flag);

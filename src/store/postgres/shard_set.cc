@@ -33,7 +33,8 @@ constexpr const char* live_sql =
     "(state = 'running' AND lease_until > now()) LIMIT 1) AS live";
 // Ordered events are found by their object alone, so they cannot be looked for in two places.
 constexpr const char* ordered_sql =
-    "SELECT count(*) FROM (SELECT FROM semel.objects WHERE expires_at > now() LIMIT 1) AS live";
+    "SELECT (EXISTS (SELECT FROM semel.objects WHERE expires_at > now()) OR EXISTS (SELECT FROM semel.inbox_lines) OR "
+    "EXISTS (SELECT FROM semel.inbox_newest WHERE until > extract(epoch FROM now()) * 1000))::integer";
 constexpr const char* used_sql =
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
     "application_name = 'semel' AND pid <> pg_backend_pid()";
@@ -130,7 +131,7 @@ Result<void> unordered(const Clock& clock, const std::vector<Member>& members, M
       return fail(
           Code::invalid,
           "a database remembers how far the events of ordered webhooks have come, and would be asked no longer; "
-          "a shard can be added when they have expired (semel.objects)");
+          "a shard can be added when they have expired (semel.objects, semel.inbox_lines, semel.inbox_newest)");
     }
   }
   return {};

@@ -22,6 +22,7 @@
 #include "store/history.h"
 #include "store/lookup.h"
 #include "store/postgres/sharded_history.h"
+#include "store/postgres/sharded_inbox.h"
 #include "store/remote_changes.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -108,10 +109,24 @@ std::vector<History*> histories_of(const std::vector<Shard>& shards, const Shard
   return histories;
 }
 
+std::vector<ShardedInbox::Part> inboxes_of(const std::vector<Shard>& shards) {
+  std::vector<ShardedInbox::Part> parts;
+  parts.reserve(shards.size());
+  for (const Shard& shard : shards) parts.push_back({.inbox = shard.opened.inbox, .desk = shard.opened.inbox_desk});
+  return parts;
+}
+
 class ShardedStore : public Store, public Endings, public Reopening, public Lookup {
  public:
   ShardedStore(std::vector<Shard> shards, ShardNames names)
-      : shards_(std::move(shards)), names_(std::move(names)), history_(histories_of(shards_, names_)) {
+      : shards_(std::move(shards)),
+        names_(std::move(names)),
+        history_(histories_of(shards_, names_)),
+        inbox_(inboxes_of(shards_), {.home = [this](const Key& key) { return shard_of(key, names_.all); },
+                                     .former = [this](const Key& key) -> Lookup* {
+                                       const Shard* const former = former_of(key);
+                                       return former == nullptr ? nullptr : former->opened.lookup;
+                                     }}) {
     for (const std::string& name : names_.former) {
       former_.push_back(static_cast<std::size_t>(std::ranges::find(names_.all, name) - names_.all.begin()));
     }
@@ -120,6 +135,7 @@ class ShardedStore : public Store, public Endings, public Reopening, public Look
   Desk& desk() { return desk_; }
   RemoteChanges& changes() { return changes_; }
   History& history() { return history_; }
+  ShardedInbox& inbox() { return inbox_; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     Store& home = home_of(key);
@@ -211,6 +227,7 @@ class ShardedStore : public Store, public Endings, public Reopening, public Look
   ShardedDesk desk_{shards_};
   ShardedChanges changes_{shards_};
   ShardedHistory history_;
+  ShardedInbox inbox_;
 };
 
 }  // namespace
@@ -237,6 +254,7 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
   const bool remembers =
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.history != nullptr; });
   const bool sees = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.desk != nullptr; });
+  const bool queues = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.inbox != nullptr; });
   const bool changes = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.changes != nullptr; });
   // One of them has the log, whatever the order of the addresses.
   const auto first = std::ranges::min_element(names.all) - names.all.begin();
@@ -249,6 +267,8 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
   if (sees) opened.desk = &sharded->desk();
   if (changes) opened.changes = &sharded->changes();
   opened.audit = audit;
+  if (queues) opened.inbox = &sharded->inbox();
+  if (queues) opened.inbox_desk = &sharded->inbox();
   if (remembers) opened.history = &sharded->history();
   opened.store = std::move(sharded);
   return opened;

@@ -40,7 +40,11 @@ const Digest& id_of(const Entry& entry) {
   return entry.call().key.id;
 }
 
-std::size_t body_bytes(const StoreCall& call) {
+constexpr std::size_t steps_max = 256;
+
+std::size_t body_bytes(const Entry& entry) {
+  if (entry.step != nullptr) return entry.step->bytes();
+  const StoreCall& call = entry.call();
   const auto* complete = std::get_if<CompleteCall>(&call.request);
   return complete == nullptr || complete->response == nullptr ? 0 : complete->response->body.size();
 }
@@ -147,13 +151,14 @@ Parameters holders(const Link& link, std::span<const Entry* const> rows, Millis 
 
 Statement::Statement(Queue& queue) : kind_(kind_of(queue.front())) {
   const bool single = queue.front().company == Company::alone || is_single(kind_);
+  const std::size_t most = kind_ >= kind_accept_event ? steps_max : calls_max;
   std::size_t bytes = 0;
   do {
-    bytes += body_bytes(queue.front().call());
+    bytes += body_bytes(queue.front());
     entries_.push_back(std::move(queue.front()));
     queue.pop_front();
-  } while (!single && !queue.empty() && queue.front().company == Company::any && entries_.size() < calls_max &&
-           bytes + body_bytes(queue.front().call()) <= body_bytes_max);
+  } while (!single && !queue.empty() && queue.front().company == Company::any && entries_.size() < most &&
+           bytes + body_bytes(queue.front()) <= body_bytes_max);
 
   std::ranges::sort(entries_, {}, [](const Entry& entry) -> const Digest& { return id_of(entry); });
   const bool ride_along =
@@ -170,7 +175,15 @@ Statement::Statement(Queue& queue) : kind_(kind_of(queue.front())) {
   queue.insert(queue.begin(), std::move_iterator(doubles.begin()), std::move_iterator(doubles.end()));
 }
 
+std::vector<ServerStep*> Statement::steps() const {
+  std::vector<ServerStep*> all;
+  all.reserve(entries_.size());
+  for (const Entry& entry : entries_) all.push_back(entry.step);
+  return all;
+}
+
 bool Statement::send(const Link& link, Millis patience) const {
+  if (kind_ >= kind_accept_event) return entries_.front().step->send(link, steps(), patience);
   std::vector<const Entry*> rows;
   rows.reserve(leaders_.size());
   for (const std::size_t leader : leaders_) rows.push_back(&entries_[leader]);
@@ -235,6 +248,12 @@ Statement::Outcome Statement::read(const PGresult* reply) {
   } else if (kind_ >= kind_note && kind_ <= kind_prune) {
     read_history(reply, entries_.front().call());
     outcome.answered.push_back(std::move(*entries_.front().waiting));
+  } else if (kind_ >= kind_accept_event) {
+    entries_.front().step->read(reply, steps());
+    for (Entry& entry : entries_) {
+      std::get<StepCall>(entry.call().request).answer = {};
+      outcome.answered.push_back(std::move(*entry.waiting));
+    }
   } else if (kind_ == kind_claim || kind_ == kind_former) {
     read_claims(reply, outcome);
   } else if (kind_ == kind_ordered) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -34,6 +35,22 @@ struct FormerClaim {
   bool moved = false;  // the answer: there is no such record, and never will be again
 };
 
+// A statement that only its maker understands (those of the inbox). It lives as long as the call beside it.
+class ServerStep {
+ public:
+  enum class Lane : std::uint8_t { accept, settle, alone };  // those of one lane go together; of `alone`, one at a time
+
+  virtual ~ServerStep() = default;
+
+  [[nodiscard]] virtual Lane lane() const { return Lane::alone; }
+  [[nodiscard]] virtual std::size_t bytes() const { return 0; }
+  // Whether its caller is better served by a quick refusal while there is no server.
+  [[nodiscard]] virtual bool is_impatient() const { return false; }
+  // For all of its batch, which are of one lane, in the order of their ids. This is the first of them.
+  [[nodiscard]] virtual bool send(const Link& link, std::span<ServerStep* const> all, Millis patience) const = 0;
+  virtual void read(const PGresult* reply, std::span<ServerStep* const> all) = 0;
+};
+
 // A call on its way. If it is not answered by `deadline`, nobody knows whether it was applied.
 struct Entry {
   std::unique_ptr<Waiting> waiting;  // apart, since it cannot be assigned, and entries are sorted
@@ -42,6 +59,7 @@ struct Entry {
   FormerClaim* former = nullptr;      // null unless the call is such a claim; lives as long as the call
   std::uint64_t reopener = 0;         // random, of a reopening: names it when it is asked for again
   SweepProgress* progress = nullptr;  // null unless the call is a sweep; lives as long as the driver
+  ServerStep* step = nullptr;         // null unless the call is a StepCall; lives as long as the call
 
   [[nodiscard]] StoreCall& call() const { return *waiting->call; }
 };
@@ -68,12 +86,16 @@ inline constexpr std::size_t kind_past = 13;
 inline constexpr std::size_t kind_prune = 14;
 inline constexpr std::size_t kind_ordered = 15;
 inline constexpr std::size_t kind_former = 16;
-inline constexpr std::size_t kinds = 17;
+inline constexpr std::size_t kind_accept_event = 17;
+inline constexpr std::size_t kind_settle_delivery = 18;
+inline constexpr std::size_t kind_step = 19;
+inline constexpr std::size_t kinds = 20;
 // Whether calls of the kind go one at a time.
 inline constexpr bool is_single(std::size_t kind) {
-  return kind == kind_sweep || (kind >= kind_settle && kind <= kind_prune);
+  return kind == kind_sweep || kind == kind_step || (kind >= kind_settle && kind <= kind_prune);
 }
 inline std::size_t kind_of(const Entry& entry) {
+  if (entry.step != nullptr) return kind_accept_event + static_cast<std::size_t>(entry.step->lane());
   const auto* claim = std::get_if<ClaimCall>(&entry.call().request);
   if (claim == nullptr) return entry.call().request.index();
   if (claim->terms.order != nullptr) return kind_ordered;
@@ -109,6 +131,7 @@ class Statement {
   void read_ordered(const PGresult* reply, Outcome& outcome);
   void read_holders(const PGresult* reply, Outcome& outcome);
   void read_looks(const PGresult* reply, Outcome& outcome);
+  [[nodiscard]] std::vector<ServerStep*> steps() const;
 
   std::size_t kind_;
   std::vector<Entry> entries_;        // sorted by id; those with one id stand together

@@ -19,6 +19,7 @@
 #include "store/postgres/driver.h"
 #include "store/postgres/history.h"
 #include "store/postgres/identity.h"
+#include "store/postgres/inbox.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/shards.h"
 #include "store/postgres/statement.h"
@@ -47,17 +48,20 @@ constexpr std::size_t sweep_chunk = 1'000;  // so that no connection is busy wit
 
 class PostgresStore : public BatchedStore, public Endings, public FormerHome, public RemoteChanges {
  public:
-  PostgresStore(const Clock& clock, const std::string& url, const std::string& identity, const PostgresOptions& options)
+  PostgresStore(Clock& clock, const std::string& url, const std::string& identity, const PostgresOptions& options,
+                Millis node_beat)
       : BatchedStore(sweep_chunk),
         listener_(clock, url, options.time_max),
         driver_(clock, driver_options(url, identity, options, options.connections)),
         desk_(clock, driver_options(url, identity, options, 1),
               [this](const Digest& id) { listener_.tell_changed(id); }),
-        history_(clock, driver_options(url, identity, options, 1)) {}
+        history_(clock, driver_options(url, identity, options, 1)),
+        inbox_(clock, driver_, driver_options(url, identity, options, 1), node_beat) {}
 
   Result<void> start() { return driver_.start(); }
   PostgresDesk& desk() { return desk_; }
   PostgresHistory& history() { return history_; }
+  PostgresInbox& inbox() { return inbox_; }
   [[nodiscard]] const std::string& set() const { return driver_.set(); }
 
   Async<std::optional<Claim>> claim_former(Key key, Fingerprint fingerprint, Terms terms) override {
@@ -99,12 +103,13 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome, pu
   Driver driver_;
   PostgresDesk desk_;
   PostgresHistory history_;
+  PostgresInbox inbox_;
 };
 
 }  // namespace
 
-Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options,
-                                    const std::vector<core::AesKey>& keys) {
+Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options, const std::vector<core::AesKey>& keys,
+                                    Millis node_beat) {
   if (options.urls.empty()) return fail(Code::invalid, "a PostgreSQL store needs an address");
   // Before the first connection that takes claims: each of those then makes sure that the identity is still that one.
   const Result<Settled> settled = settle_identity(clock, options.urls, keys, options.time_max);
@@ -112,7 +117,7 @@ Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options
   std::vector<Shard> shards;
   std::vector<std::string> sets;
   for (const std::string& url : options.urls) {
-    auto store = std::make_unique<PostgresStore>(clock, url, settled->name, options);
+    auto store = std::make_unique<PostgresStore>(clock, url, settled->name, options, node_beat);
     const Result<void> started = store->start();
     if (!started) return std::unexpected(started.error());
     sets.push_back(store->set());
@@ -125,6 +130,8 @@ Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options
     shard.opened.audit = &store->desk();
     shard.opened.changes = store.get();
     shard.opened.history = &store->history();
+    shard.opened.inbox = &store->inbox();
+    shard.opened.inbox_desk = &store->inbox();
     shard.opened.store = std::move(store);
   }
   Result<ShardNames> names = names_of(clock, options.urls, options.time_max);
@@ -145,7 +152,7 @@ Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options
 namespace semel {
 
 Result<OpenedStore> open_postgres_store(Clock& clock, const PostgresOptions& options) {
-  return store::postgres::open_with_keys(clock, options, {});
+  return store::postgres::open_with_keys(clock, options, {}, store::postgres::default_node_beat);
 }
 
 }  // namespace semel

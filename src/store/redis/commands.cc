@@ -124,6 +124,7 @@ class CallWriter {
   void operator()(const PastCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
   void operator()(const PruneCall& /*request*/) const { core::check(false, "there is no history on Redis"); }
   void operator()(const InboxCall* /*request*/) const { core::check(false, "there is no inbox on Redis"); }
+  void operator()(const StepCall& /*request*/) const { core::check(false, "a step is not of Redis"); }
 
   // Only the large answer of the record.
   void fetch(const Record& record) {

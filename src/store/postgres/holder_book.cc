@@ -1,0 +1,142 @@
+// Every member takes the mutex for a few instructions; nothing is waited for under it.
+#include "store/postgres/holder_book.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/event_id.h"
+#include "core/seal.h"
+#include "store/identity.h"
+#include "store/inbox.h"
+#include <semel/clock.h>
+
+namespace semel::store::postgres {
+namespace {
+
+constexpr Millis doubt_max{600'000};
+
+}  // namespace
+
+HolderBook::HolderBook(const Clock& clock, Millis alive) : clock_(clock), alive_(alive) {
+  renew_number();
+}
+
+void HolderBook::renew_number() {
+  const core::Salt salt = random_salt();
+  std::memcpy(&holder_, salt.data(), sizeof(holder_));
+  newest_ = core::EventId::make(std::max(clock_.now(), newest_.accepted_at()), holder_, sequence_);
+  heard_ = Time::min();
+  fresh_.clear();
+  taken_.clear();
+}
+
+// A little before the others would say so.
+void HolderBook::lapse_if_late() {
+  if (heard_ != Time::min() && clock_.now() - heard_ >= alive_ - alive_ / 6) renew_number();
+}
+
+core::EventId HolderBook::next_id() {
+  const std::scoped_lock lock(mutex_);
+  newest_ = core::EventId::make(std::max(clock_.now(), newest_.accepted_at()), holder_, ++sequence_);
+  fresh_[newest_].asked = true;
+  return newest_;
+}
+
+void HolderBook::accepted(const AcceptedEvent& event) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = fresh_.find(event.id);
+  if (found == fresh_.end()) return;  // this holder was taken for dead meanwhile
+  found->second.asked = false;
+  for (const DeliveryRecord& each : event.deliveries) {
+    if (each.state == DeliveryState::running) found->second.to.insert(each.to);
+  }
+  if (found->second.to.empty()) fresh_.erase(found);
+}
+
+void HolderBook::refused(const core::EventId& id) {
+  const std::scoped_lock lock(mutex_);
+  fresh_.erase(id);
+}
+
+void HolderBook::doubted(const core::EventId& id) {
+  const std::scoped_lock lock(mutex_);
+  if (fresh_.contains(id)) doubts_.emplace_back(id, clock_.now());
+}
+
+std::vector<core::EventId> HolderBook::doubts() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<core::EventId> found;
+  const Time now = clock_.now();
+  for (const auto& [id, since] : doubts_) {
+    if (now - since < doubt_max) {
+      found.push_back(id);
+    } else {
+      fresh_.erase(id);
+    }
+  }
+  std::erase_if(doubts_, [&](const auto& each) { return now - each.second >= doubt_max; });
+  return found;
+}
+
+void HolderBook::taken(const core::EventId& id, const std::string& to) {
+  const std::scoped_lock lock(mutex_);
+  taken_.emplace(id, to);
+}
+
+void HolderBook::ended(const core::EventId& id, const std::string& to) {
+  const std::scoped_lock lock(mutex_);
+  if (taken_.erase({id, to}) > 0) return;
+  const auto found = fresh_.find(id);
+  if (found == fresh_.end()) return;
+  found->second.to.erase(to);
+  if (found->second.to.empty() && !found->second.asked) fresh_.erase(found);
+}
+
+bool HolderBook::may_begin(const core::EventId& id, const std::string& to) {
+  const std::scoped_lock lock(mutex_);
+  lapse_if_late();
+  if (taken_.contains({id, to})) return true;
+  const auto found = fresh_.find(id);
+  return found != fresh_.end() && found->second.to.contains(to);
+}
+
+bool HolderBook::knows(const core::EventId& id) {
+  const std::scoped_lock lock(mutex_);
+  if (fresh_.contains(id)) return true;
+  const auto first = taken_.lower_bound({id, {}});
+  return first != taken_.end() && first->first == id;
+}
+
+HolderBook::Beat HolderBook::beat() {
+  const std::scoped_lock lock(mutex_);
+  lapse_if_late();
+  const core::EventId mark = fresh_.empty() ? newest_ : fresh_.begin()->first;
+  return {.holder = holder_, .mark = mark, .at = clock_.now()};
+}
+
+void HolderBook::beaten(const Beat& beat) {
+  const std::scoped_lock lock(mutex_);
+  if (beat.holder == holder_) heard_ = std::max(heard_, beat.at);
+}
+
+void HolderBook::died(std::uint32_t holder) {
+  const std::scoped_lock lock(mutex_);
+  if (holder == holder_) renew_number();
+}
+
+std::uint32_t HolderBook::holder() {
+  const std::scoped_lock lock(mutex_);
+  return holder_;
+}
+
+bool HolderBook::lives() {
+  const std::scoped_lock lock(mutex_);
+  lapse_if_late();
+  return heard_ != Time::min();
+}
+
+}  // namespace semel::store::postgres

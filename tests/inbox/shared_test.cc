@@ -1,0 +1,322 @@
+// Several processes on one inbox: each is a store of its own on the same database.
+#ifdef SEMEL_HAS_POSTGRES
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include "core/event_id.h"
+#include "inbox/inbox_database.h"
+#include "store/capable_store.h"
+#include "store/inbox.h"
+#include "store/inbox_desk.h"
+#include "store/postgres/admin.h"
+#include "support/postgres_server.h"
+#include "support/relay.h"
+#include "support/run.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/response.h>
+#include <semel/result.h>
+#include <semel/store.h>
+#include <semel/stores.h>
+
+namespace semel::test {
+namespace {
+
+using store::AcceptedEvent;
+using store::DeliveryState;
+
+constexpr Millis lease{3'600'000};
+
+// One process.
+class Node {
+ public:
+  explicit Node(store::CapableStore opened) : opened_(std::move(opened)) {}
+
+  Result<store::Acceptance> offer(const std::string& text, bool room) {
+    store::AcceptOrder order;
+    order.key = make_key("webhook:/h", "", text).value();
+    order.ttl = 24 * lease;
+    order.owner = ++owners_;
+    order.source = "/h";
+    order.type = std::string("with a \0 in it", 14);
+    order.to.push_back({.name = "billing", .room = room, .skipped_by = {}});
+    order.parcel = std::make_shared<const store::Parcel>(store::Parcel{.status = 200, .fields = {}, .body = text});
+    order.depth_max = 1'000'000;
+    order.bytes_max = 1ULL << 40U;
+    store::AcceptReply reply = [](const core::EventId&, const Key&, const Fence&) {
+      return std::make_shared<const Response>(Response{.status = 200, .fields = {}, .body = {}});
+    };
+    return run(context_, opened_.inbox->accept(std::move(order), std::move(reply)));
+  }
+  AcceptedEvent accept(const std::string& text, bool room) {
+    Result<store::Acceptance> accepted = offer(text, room);
+    if (!accepted) throw std::runtime_error(accepted.error().detail);
+    return std::get<AcceptedEvent>(*accepted);
+  }
+  std::vector<store::TakenDelivery> take(std::size_t limit = 1'000) {
+    store::TakeOrder order{.to = "billing", .limit = limit, .replays_max = limit};
+    Result<store::TakenDeliveries> taken = run(context_, opened_.inbox->take(std::move(order)));
+    if (!taken) throw std::runtime_error(taken.error().detail);
+    return std::move(taken->deliveries);
+  }
+  Result<void> settle(const core::EventId& id, std::uint32_t attempt, DeliveryState state = DeliveryState::done) {
+    store::SettleOrder order;
+    order.id = id;
+    order.to = "billing";
+    order.attempt = attempt;
+    order.state = state;
+    order.retain_ended = lease;
+    return run(context_, opened_.inbox->settle(std::move(order)));
+  }
+  // What it has adopted until nothing was left.
+  void adopt() {
+    for (int round = 0; round < 1'000; ++round) {
+      const Result<std::size_t> adopted =
+          run(context_, opened_.inbox->adopt({.limit = 64, .rest = lease, .holding = {}}));
+      if (!adopted) throw std::runtime_error(adopted.error().detail);
+      if (*adopted == 0) return;
+    }
+    throw std::runtime_error("there is always something left to adopt");
+  }
+  store::DeliveryTally tally() {
+    const Result<std::size_t> swept = run(context_, opened_.inbox_desk->sweep_inbox(1'000));
+    if (!swept) throw std::runtime_error(swept.error().detail);
+    Result<std::vector<store::DeliveryTally>> tallies = run(context_, opened_.inbox_desk->status());
+    if (!tallies) throw std::runtime_error(tallies.error().detail);
+    return tallies->empty() ? store::DeliveryTally{} : tallies->front();
+  }
+  bool may_begin(const core::EventId& id) { return opened_.inbox->may_begin(id, "billing"); }
+  store::CapableStore& opened() { return opened_; }
+  boost::asio::io_context& context() { return context_; }
+
+ private:
+  boost::asio::io_context context_{1};
+  store::CapableStore opened_;
+  static inline std::atomic<std::uint64_t> owners_{0};
+};
+
+// Waits until `holds`, for a minute at most.
+bool soon(const std::function<bool()>& holds) {
+  for (int i = 0; i < 6'000; ++i) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(Millis{10});
+  }
+  return false;
+}
+
+class SharedInbox : public testing::Test {
+ protected:
+  SharedInbox() : database_(InboxDatabase::of(InboxServer::postgres, false)) { database_->clear(); }
+
+  std::unique_ptr<Node> node() { return std::make_unique<Node>(database_->open(*clock_)); }
+
+  std::unique_ptr<Clock> clock_ = make_system_clock();
+  std::shared_ptr<InboxDatabase> database_;
+};
+
+// What waits is taken by whoever has room: each delivery by one of them.
+TEST_F(SharedInbox, WhatWaitsIsTakenOnce) {
+  const auto first = node();
+  const auto second = node();
+  constexpr std::size_t count = 200;
+  for (std::size_t i = 0; i < count; ++i) first->accept("evt_" + std::to_string(i), false);
+  std::vector<std::vector<core::EventId>> taken(2);
+  const auto drain = [&](Node& node, std::vector<core::EventId>& into) {
+    for (int round = 0; round < 2'000 && taken[0].size() + taken[1].size() < count; ++round) {
+      for (const store::TakenDelivery& each : node.take(7)) into.push_back(each.event.id);
+    }
+  };
+  std::thread other([&] { drain(*second, taken[1]); });
+  drain(*first, taken[0]);
+  other.join();
+  std::set<core::EventId> all(taken[0].begin(), taken[0].end());
+  all.insert(taken[1].begin(), taken[1].end());
+  EXPECT_EQ(taken[0].size() + taken[1].size(), count);
+  EXPECT_EQ(all.size(), count);
+  EXPECT_EQ(first->tally().unaccounted(), 0);
+}
+
+// An event that comes to two of them at once is accepted by one.
+TEST_F(SharedInbox, AnEventIsAcceptedOnce) {
+  const auto first = node();
+  const auto second = node();
+  std::atomic<int> accepted{0};
+  std::atomic<int> known{0};
+  const auto offer = [&](Node& node) {
+    for (int i = 0; i < 100; ++i) {
+      const Result<store::Acceptance> answer = node.offer("evt_" + std::to_string(i), true);
+      if (answer && std::holds_alternative<AcceptedEvent>(*answer)) ++accepted;
+      if (answer && std::holds_alternative<store::KnownEvent>(*answer)) ++known;
+    }
+  };
+  std::thread other([&] { offer(*second); });
+  offer(*first);
+  other.join();
+  EXPECT_EQ(accepted, 100);
+  EXPECT_EQ(known, 100);
+  EXPECT_EQ(first->tally().accepted, 100U);
+}
+
+// A process dies: two others find it out at once, and what it ran is tried again once, after a lease, under the next
+// number. What the dead one says afterwards does not count.
+TEST_F(SharedInbox, WhatADeadNodeRanIsAdoptedOnce) {
+  auto dead = node();
+  const auto second = node();
+  const auto third = node();
+  std::vector<AcceptedEvent> events;
+  for (int i = 0; i < 40; ++i) events.push_back(dead->accept("evt_" + std::to_string(i), i % 2 == 0));
+  ASSERT_EQ(dead->take().size(), 20U);
+  ASSERT_TRUE(dead->settle(events[0].id, 1).has_value());
+  second->adopt();
+  EXPECT_EQ(second->tally().by_state.at(static_cast<std::size_t>(DeliveryState::running)), 39U) << "it lives";
+
+  database_->age(dead_by_then);
+  database_->run(
+      "UPDATE semel.inbox_holders SET alive_until = alive_until + 9000000 "
+      "WHERE holder NOT IN (SELECT holder FROM semel.inbox_taken)");  // the others have said that they live
+  std::thread other([&] { third->adopt(); });
+  second->adopt();
+  other.join();
+  second->adopt();
+  EXPECT_TRUE(second->take().empty()) << "a handler may still be at work";
+  database_->age(lease);
+  std::map<core::EventId, int> tries;
+  for (Node* const each : {second.get(), third.get()}) {
+    for (const store::TakenDelivery& taken : each->take()) {
+      ++tries[taken.event.id];
+      EXPECT_EQ(taken.event.deliveries.front().attempt, 2U);
+    }
+  }
+  EXPECT_EQ(tries.size(), 39U);
+  for (const auto& [id, count] : tries) EXPECT_EQ(count, 1);
+  EXPECT_EQ(dead->settle(events[1].id, 1).error().code, Code::fenced);
+  EXPECT_EQ(second->tally().unaccounted(), 0);
+}
+
+// Who was taken for dead is served nothing under its old number, begins nothing that it had, and goes on as a new one.
+TEST_F(SharedInbox, WhoWasTakenForDeadBeginsNothing) {
+  const auto late = node();
+  const auto other = node();
+  const AcceptedEvent old = late->accept("old", true);
+  EXPECT_TRUE(late->may_begin(old.id));
+  other->accept("alive", true);
+  database_->age(dead_by_then);
+  other->adopt();
+  const Result<store::Acceptance> refused = late->offer("next", true);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::unavailable);
+  EXPECT_FALSE(late->may_begin(old.id));
+  const AcceptedEvent next = late->accept("next", true);
+  EXPECT_EQ(next.deliveries.front().state, DeliveryState::running);
+  EXPECT_TRUE(late->may_begin(next.id));
+  EXPECT_EQ(late->settle(old.id, 1).error().code, Code::fenced);
+}
+
+// An entry that is stolen from the queue is noticed, and put back.
+TEST_F(SharedInbox, TheAuditorFindsWhatStandsNowhere) {
+  const auto only = node();
+  only->accept("stolen", false);
+  database_->run("DELETE FROM semel.inbox_due");
+  EXPECT_TRUE(only->take().empty());
+  EXPECT_EQ(only->tally().unaccounted(), 1);
+  EXPECT_EQ(only->take().size(), 1U);
+  database_->run("DELETE FROM semel.inbox_holders");
+  EXPECT_EQ(only->tally().unaccounted(), 2) << "it runs under a holder that nobody looks after";
+  database_->age(lease);
+}
+
+// The connection is lost after the server has committed and before we hear of it. Either the call is repeated and finds
+// its own event, or nothing is acknowledged and the event waits: it is never accepted twice, and never forgotten.
+TEST_F(SharedInbox, AnAcceptanceThatWasNotHeardOfIsFound) {
+  const PostgresServer& server = PostgresServer::shared();
+  Relay relay(server.folder(), 7'011, (server.folder() / ".s.PGSQL.5432").string());
+  PostgresOptions options;
+  options.urls = {database_->url() + "&port=7011"};
+  options.time_max = Millis{10'000};
+  options.connections = 1;
+  Result<store::CapableStore> opened = store::postgres::open_with_keys(*clock_, options, {}, contract_beat);
+  ASSERT_TRUE(opened.has_value()) << opened.error().detail;
+  Node node(*std::move(opened));
+  node.accept("first", true);
+  std::set<core::EventId> running;
+  constexpr std::size_t count = 10;
+  for (std::size_t i = 1; i <= count; ++i) {
+    ASSERT_TRUE(soon([&] { return node.settle({}, 1).error().code == Code::fenced; })) << "there is a connection";
+    relay.deaf();
+    auto waiting = std::async(std::launch::async, [&] { return node.offer("evt_" + std::to_string(i), true); });
+    ASSERT_TRUE(
+        soon([&] { return database_->run("SELECT count(*) FROM semel.inbox_events") == std::to_string(i + 1); }));
+    relay.cut();
+    const Result<store::Acceptance> answer = waiting.get();
+    if (!answer) {
+      EXPECT_EQ(answer.error().code, Code::unavailable);
+      continue;
+    }
+    const auto* event = std::get_if<AcceptedEvent>(&*answer);
+    ASSERT_NE(event, nullptr) << "it is our own, and not a duplicate";
+    EXPECT_TRUE(node.may_begin(event->id));
+    running.insert(event->id);
+  }
+  ASSERT_TRUE(soon([&] { return node.settle({}, 1).error().code == Code::fenced; }));
+  node.adopt();
+  const store::DeliveryTally tally = node.tally();
+  EXPECT_EQ(tally.accepted, count + 1);
+  EXPECT_EQ(tally.by_state.at(static_cast<std::size_t>(DeliveryState::running)), running.size() + 1);
+  EXPECT_EQ(node.take().size(), count - running.size()) << "those that nobody began wait for their turn";
+}
+
+// On several databases an event lives where its key does, and is found by its id alone.
+TEST_F(SharedInbox, WorksOnShards) {
+  const std::vector<std::string> urls{InboxDatabase::fresh()->url(), InboxDatabase::fresh()->url()};
+  ASSERT_TRUE(store::postgres::join_postgres_shards(*clock_, urls).has_value());
+  PostgresOptions options;
+  options.urls = urls;
+  options.time_max = Millis{30'000};
+  Result<store::CapableStore> opened = store::postgres::open_with_keys(*clock_, options, {}, contract_beat);
+  ASSERT_TRUE(opened.has_value()) << opened.error().detail;
+  Node sharded(*std::move(opened));
+  for (int i = 0; i < 30; ++i) sharded.accept("evt_" + std::to_string(i), false);
+  EXPECT_TRUE(std::holds_alternative<store::KnownEvent>(*sharded.offer("evt_3", true)));
+  const std::vector<store::TakenDelivery> taken = sharded.take();
+  ASSERT_EQ(taken.size(), 30U);
+  for (const store::TakenDelivery& each : taken) {
+    const Result<std::optional<store::Parcel>> parcel =
+        run(sharded.context(), sharded.opened().inbox->load(each.event.id));
+    ASSERT_TRUE(parcel.has_value() && parcel->has_value());
+    ASSERT_TRUE(sharded.settle(each.event.id, 1).has_value());
+  }
+  EXPECT_EQ(sharded.tally().by_state.at(static_cast<std::size_t>(DeliveryState::done)), 30U);
+  std::set<core::EventId> listed;
+  std::string cursor;
+  do {
+    store::DeliveryFilter filter;
+    filter.items_max = 7;
+    const Result<store::DeliveryList> page = run(sharded.context(), sharded.opened().inbox_desk->list(filter, cursor));
+    ASSERT_TRUE(page.has_value());
+    for (const store::TakenDelivery& each : page->items) listed.insert(each.event.id);
+    cursor = page->cursor;
+  } while (!cursor.empty());
+  EXPECT_EQ(listed.size(), 30U);
+}
+
+}  // namespace
+}  // namespace semel::test
+
+#endif
