@@ -35,6 +35,8 @@ def prepare(build):
 def template(target):
     """The path of the document that a target is for."""
     path = target.partition("?")[0]
+    if path.startswith("/v1/inbox/jobs"):
+        return re.sub(r"jobs/[^/]+$", "jobs/{id}", path)
     return re.sub(r"^/v1/(keys|inbox|destinations)/(?!find$)[^/]+", r"/v1/\1/{id}", path)
 
 
