@@ -1,6 +1,7 @@
 // `semel check`: what is wrong with a configuration, and what it means for callers.
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -109,8 +110,9 @@ int check_config(const CheckOptions& options) {
     const policy::Route& route = config->routes[i];
     fmt::print("  {} {} -> {}\n      {}\n", fmt::format("{}", fmt::join(route.methods, ",")), route.path.text,
                config->upstreams[route.target.upstream].name, protection(route));
-    const bool taken_in = i < config->route_intakes.size() && config->route_intakes[i].has_value();
-    if (taken_in) fmt::print("      {}\n", inbox_text(*config, *config->route_intakes[i]));
+    const std::optional<inbox::InboxRules> none;
+    const auto& intake = i < config->route_intakes.size() ? config->route_intakes[i] : none;
+    if (intake) fmt::print("      {}\n", inbox_text(*config, *intake));
   }
   if (const auto& listen = config->api.listen) fmt::print("  claims API on {}\n", reading::endpoint_text(*listen));
   for (const config::ApiToken& token : config->api.tokens) {

@@ -24,7 +24,6 @@
 #include "cli/inbox_stream.h"
 #include "cli/keys/admin_call.h"
 #include "core/encoding.h"
-#include <semel/result.h>
 
 namespace semel::cli {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -76,7 +77,7 @@ class TailReader {
 
   // All have been asked for; those that did not come will not come again.
   void end_round() {
-    std::erase_if(seen_, [&](const auto& each) { return each.second.round != round_; });
+    for (auto it = seen_.begin(); it != seen_.end();) it = it->second.round == round_ ? std::next(it) : seen_.erase(it);
     ++round_;
   }
 

@@ -3,11 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "core/event_id.h"
 #include "core/sha256.h"

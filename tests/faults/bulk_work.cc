@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -24,7 +23,6 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -159,6 +157,7 @@ void prepare(const World& world) {
 
 Task<void> deliver(const World* world, store::Inbox* inbox, store::TakenDelivery delivery, std::size_t* left) {
   const std::optional<store::Parcel> parcel = must(co_await inbox->load(delivery.event.id));
+  if (!parcel) throw std::runtime_error("an event has lost its body");
   ++world->delivered[std::stoull(parcel->body)];
   const std::uint32_t attempt = delivery.event.deliveries[delivery.at].attempt;
   store::SettleOrder done = settlement(delivery.event.id, attempt, store::DeliveryState::done);
@@ -199,9 +198,13 @@ void live(const World& world) {
   world.shared->ended = true;
 }
 
-// Runs `life` in a process of its own, and kills that when the job has taken `goal`. True: it was killed.
-bool in_a_process(const World& world, const std::function<void(const World&)>& life,
-                  std::optional<std::uint64_t> goal) {
+struct Death {
+  std::uint64_t taken = 0;             // when the job has taken so many,
+  std::chrono::milliseconds later{0};  // and so long after that
+};
+
+// Runs `life` in a process of its own, to its end or to its death. True: it was killed.
+bool in_a_process(const World& world, const std::function<void(const World&)>& life, std::optional<Death> death) {
   const pid_t child = fork();
   if (child == 0) {
     try {
@@ -214,7 +217,10 @@ bool in_a_process(const World& world, const std::function<void(const World&)>& l
   }
   int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
-    if (goal && world.shared->taken >= *goal) kill(child, SIGKILL);
+    if (death && world.shared->taken >= death->taken) {
+      std::this_thread::sleep_for(death->later);
+      kill(child, SIGKILL);
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (WIFSIGNALED(status)) return true;
@@ -274,7 +280,8 @@ int run(std::uint64_t deliveries, std::uint64_t kills, const std::filesystem::pa
   began = steady_clock::now();
   std::uint64_t killed = 0;
   for (std::uint64_t i = 0; i < kills; ++i) {
-    killed += in_a_process(world, live, deliveries * (i + 1) / (kills + 1)) ? 1 : 0;
+    const Death death{.taken = deliveries * (i + 1) / (kills + 2), .later = std::chrono::milliseconds(i * 7 % 20)};
+    killed += in_a_process(world, live, death) ? 1 : 0;
   }
   in_a_process(world, live, std::nullopt);
   const double took = seconds_since(began);

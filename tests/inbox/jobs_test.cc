@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,6 +19,9 @@
 #include "store/inbox_desk.h"
 #include "store/inbox_jobs.h"
 #include "support/run.h"
+#include <semel/clock.h>
+#include <semel/key.h>
+#include <semel/result.h>
 
 namespace semel::test {
 namespace {
@@ -113,6 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, KeptJobContract, testing::Values(backends[1], b
 // Goal: each dead delivery is sent again once, under the next number of its attempts, and carries the job's.
 TEST_P(JobContract, ReplaysEachOnce) {
   std::vector<std::string> expected;
+  expected.reserve(7);
   for (int i = 0; i < 7; ++i) expected.push_back(text_of(dead("evt_" + std::to_string(i)).id));
   const AcceptedEvent done = accept("evt_done", true);
   ASSERT_TRUE(settle(done.id, 1, DeliveryState::done).has_value());
@@ -219,6 +224,7 @@ TEST_P(JobContract, IsCancelled) {
 // Goal: a job counts how what it sent ends, once each, also if an operator takes a delivery out of its hands.
 TEST_P(JobContract, CountsHowItEnds) {
   std::vector<core::EventId> ids;
+  ids.reserve(4);
   for (int i = 0; i < 4; ++i) ids.push_back(dead("evt_" + std::to_string(i)).id);
   const InboxJob job = finish(started(dead_ones()).number);
   ASSERT_EQ(take(3).size(), 3U);
