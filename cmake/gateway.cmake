@@ -27,7 +27,12 @@ target_sources(semel_api PRIVATE ${PROJECT_BINARY_DIR}/openapi_document.cc)
 semel_part(admin semel_gateway Boost::json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/openapi-admin.json)
 file(READ ${PROJECT_SOURCE_DIR}/docs/openapi-admin.json openapi_admin)
-string(REGEX REPLACE "\n *" "" openapi_admin "${openapi_admin}")  # a compiler need not take a literal over 64 KiB
+string(REGEX REPLACE "\n *" "" openapi_admin "${openapi_admin}")
+# In two halves: a compiler need not take a literal over 64 KiB.
+string(LENGTH "${openapi_admin}" openapi_admin_length)
+math(EXPR openapi_admin_half "${openapi_admin_length} / 2")
+string(SUBSTRING "${openapi_admin}" 0 ${openapi_admin_half} openapi_admin_first)
+string(SUBSTRING "${openapi_admin}" ${openapi_admin_half} -1 openapi_admin_second)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/openapi_admin.cc.in ${PROJECT_BINARY_DIR}/openapi_admin.cc @ONLY)
 target_sources(semel_admin PRIVATE ${PROJECT_BINARY_DIR}/openapi_admin.cc)
 target_compile_definitions(semel_admin PRIVATE SEMEL_VERSION="${PROJECT_VERSION}")

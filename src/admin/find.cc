@@ -52,7 +52,7 @@ Result<Key> key_of_event(const config::Config& config, const boost::json::object
   const std::optional<std::string> object = text_in(asked, "object");
   if (!object) return fail(Code::invalid, "event: the id of the event is needed, or its object");
   std::optional<Key> key = webhook::object_key(webhook.rules.event, webhook.space, path, *object);
-  if (!webhook.ordered || !key) {
+  if (!webhook.ordered || !webhook.rules.event.order || !key) {
     return fail(Code::invalid, "object: only a webhook with ordered = true remembers the objects of its events");
   }
   return *std::move(key);

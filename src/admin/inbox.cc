@@ -35,16 +35,28 @@ namespace {
 
 constexpr std::size_t items_max = 1'000;
 
-// None if the parameter is there and is no time.
+// Code::invalid: the parameter is there and is no time.
 Result<std::optional<Time>> moment_in(const policy::RequestView& request, std::string_view name) {
   const std::optional<std::string> text = parameter(request, name);
   if (!text) return std::nullopt;
-  const std::optional<core::ExactTime> at = core::parse_rfc3339(*text);
+  const std::optional<Time> at = moment_of(*text);
   if (!at) return fail(Code::invalid, std::string(name) + ": must be a time such as 2026-01-02T03:04:05Z");
-  return Time{std::chrono::seconds(at->seconds)};
+  return at;
 }
 
-Result<store::DeliveryFilter> filter_in(const policy::RequestView& request) {
+}  // namespace
+
+std::optional<Time> moment_of(std::string_view text) {
+  const std::optional<core::ExactTime> at = core::parse_rfc3339(text);
+  if (!at) return std::nullopt;
+  std::string millis(at->fraction.substr(0, 3));
+  millis.resize(3, '0');
+  Millis::rep part = 0;
+  std::from_chars(millis.data(), millis.data() + millis.size(), part);
+  return Time{std::chrono::seconds(at->seconds)} + Millis{part};
+}
+
+Result<store::DeliveryFilter> deliveries_in(const policy::RequestView& request) {
   store::DeliveryFilter filter;
   if (const auto state = parameter(request, "state")) {
     filter.state = store::delivery_state(*state);
@@ -68,8 +80,6 @@ Result<store::DeliveryFilter> filter_in(const policy::RequestView& request) {
   }
   return filter;
 }
-
-}  // namespace
 
 std::optional<std::string> segment_in(const policy::RequestView& request, std::string_view above) {
   if (!request.path.starts_with(above)) return std::nullopt;
@@ -96,11 +106,12 @@ void write_delivery(core::json::JsonWriter& json, const store::AcceptedEvent& ev
   const bool timed = delivery.state == store::DeliveryState::waiting && !delivery.in_line;
   if (timed) json.text("due_at", time_text(delivery.due));
   json.boolean("in_line", delivery.in_line).text("expires_at", time_text(event.expires_at));
+  if (delivery.job != 0) json.text("job", std::to_string(delivery.job));
   json.boolean("body_kept", event.bytes > 0).end_object();
 }
 
 Task<Response> list_inbox(const Sources* sources, policy::RequestView request, Caller /*caller*/) {
-  Result<store::DeliveryFilter> filter = filter_in(request);
+  Result<store::DeliveryFilter> filter = deliveries_in(request);
   if (!filter) co_return error_answer(400, filter.error().detail);
   std::string cursor = parameter(request, "cursor").value_or("");
   store::DeliveryList none;  // what there is without an inbox

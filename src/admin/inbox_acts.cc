@@ -65,15 +65,6 @@ std::string outcome_text(std::uint64_t of, std::string_view outcome, Time at) {
   return text;
 }
 
-// The reason in the body. Nothing is done without one.
-Result<std::string> reason_in(const boost::json::object& body) {
-  std::string reason = text_in(body, "reason").value_or("");
-  if (reason.empty() || reason.size() > reason_bytes_max) {
-    return fail(Code::invalid, "reason: must be 1 to 1000 bytes that say why");
-  }
-  return reason;
-}
-
 std::string_view act_of(store::DeliveryChange::What what) {
   if (what == store::DeliveryChange::What::redeliver) return "redeliver event";
   return what == store::DeliveryChange::What::discard ? "discard event" : "resolve event as done";
@@ -211,6 +202,14 @@ Result<store::DestinationControl> control_in(const Sources& sources, const polic
 }
 
 }  // namespace
+
+Result<std::string> reason_in(const boost::json::object& body) {
+  std::string reason = text_in(body, "reason").value_or("");
+  if (reason.empty() || reason.size() > reason_bytes_max) {
+    return fail(Code::invalid, "reason: must be 1 to 1000 bytes that say why");
+  }
+  return reason;
+}
 
 Task<Response> redeliver_event(const Sources* sources, policy::RequestView request, Caller caller) {
   return change_event(sources, request, std::move(caller), store::DeliveryChange::What::redeliver);

@@ -14,7 +14,7 @@
 namespace semel::admin {
 
 Task<Response> openapi(const Sources* /*sources*/, policy::RequestView /*request*/, Caller /*caller*/) {
-  co_return json_answer(200, std::string(openapi_text));
+  co_return json_answer(200, std::string(openapi_text()));
 }
 
 }  // namespace semel::admin

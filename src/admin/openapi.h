@@ -5,6 +5,6 @@
 
 namespace semel::admin {
 
-extern const std::string_view openapi_text;
+std::string_view openapi_text();
 
 }  // namespace semel::admin

@@ -1,5 +1,7 @@
 // `semel check`: what is wrong with a configuration, and what it means for callers.
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,7 @@
 #include "config/config.h"
 #include "gateway/tls_set.h"
 #include "http/certificate.h"
+#include "inbox/destination.h"
 #include "policy/route.h"
 #include "reading/address.h"
 #include "reading/units.h"
@@ -49,6 +52,19 @@ std::string protection(const policy::Route& route) {
                                      reading::duration_text(policy.ttl), unknown_text(policy.on_unknown));
   if (route.mode == policy::Mode::observe) return "NOT guarded, only watched (mode = \"observe\"): by " + by;
   return "guarded by " + by;
+}
+
+// Where deliveries go, and by which filter.
+std::string inbox_text(const config::Config& config, const inbox::InboxRules& intake) {
+  std::string text = "through the inbox, to";
+  for (const inbox::Outlet& outlet : intake.deliver) {
+    const inbox::Destination& to = config.destinations[outlet.to];
+    text += fmt::format("{} {} ({})", &outlet == &intake.deliver.front() ? "" : ",", to.name,
+                        config.upstreams[to.upstream].name);
+    if (outlet.when) text += " when " + outlet.when->text();
+  }
+  if (intake.order == inbox::EventOrder::none) return text;
+  return text + (intake.order == inbox::EventOrder::fifo ? "; in order" : "; none behind a newer one");
 }
 
 // What a token may do, in words.
@@ -88,10 +104,15 @@ int check_config(const CheckOptions& options) {
   for (const webhook::Webhook& webhook : config->webhooks) {
     fmt::print("  {} {} -> {}\n      each event once, for {}\n", webhook.provider, webhook.path.text,
                config->upstreams[webhook.target.upstream].name, reading::duration_text(webhook.target.policy.ttl));
+    if (webhook.intake) fmt::print("      {}\n", inbox_text(*config, *webhook.intake));
   }
-  for (const policy::Route& route : config->routes) {
+  for (std::size_t i = 0; i < config->routes.size(); ++i) {
+    const policy::Route& route = config->routes[i];
     fmt::print("  {} {} -> {}\n      {}\n", fmt::format("{}", fmt::join(route.methods, ",")), route.path.text,
                config->upstreams[route.target.upstream].name, protection(route));
+    const std::optional<inbox::InboxRules> none;
+    const auto& intake = i < config->route_intakes.size() ? config->route_intakes[i] : none;
+    if (intake) fmt::print("      {}\n", inbox_text(*config, *intake));
   }
   if (const auto& listen = config->api.listen) fmt::print("  claims API on {}\n", reading::endpoint_text(*listen));
   for (const config::ApiToken& token : config->api.tokens) {

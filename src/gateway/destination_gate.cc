@@ -122,7 +122,20 @@ GateView DestinationGate::view() const {
 
 std::size_t DestinationGate::replays_max() const {
   const std::scoped_lock lock(mutex_);
-  return std::max<std::size_t>(1, std::size_t{concurrency_} * replay_share_ / 100);
+  const std::size_t share = std::max<std::size_t>(1, std::size_t{concurrency_} * replay_share_ / 100);
+  return share - std::min<std::size_t>(share, replaying_);
+}
+
+void DestinationGate::began_replay() {
+  const std::scoped_lock lock(mutex_);
+  ++replaying_;
+}
+
+// Others may wait for its place: while none was free they were not looked for.
+void DestinationGate::ended_replay(Time now) {
+  const std::scoped_lock lock(mutex_);
+  if (replaying_ > 0) --replaying_;
+  due_ = due_ ? std::min(*due_, now) : now;
 }
 
 void DestinationGates::configure(const std::vector<inbox::Destination>& destinations) {

@@ -59,7 +59,10 @@ class DestinationGate {
   [[nodiscard]] std::optional<Millis> look_in(Time now);
 
   [[nodiscard]] GateView view() const;
+  // How many more deliveries that operators sent again may run now, for the share that they have.
   [[nodiscard]] std::size_t replays_max() const;
+  void began_replay();
+  void ended_replay(Time now);
 
  private:
   [[nodiscard]] bool held(Time now) const;
@@ -73,6 +76,7 @@ class DestinationGate {
   Time rate_allows_{};  // the next attempt to begin
   inbox::Breaker breaker_;
   std::uint32_t running_ = 0;
+  std::uint32_t replaying_ = 0;  // of those
   std::optional<Time> due_;
   struct Stop {
     std::optional<Time> until;

@@ -20,6 +20,7 @@
 #include "core/event_id.h"
 #include "gateway/destination_gate.h"
 #include "gateway/handler_call.h"
+#include "gateway/job_runner.h"
 #include "gateway/plan.h"
 #include "inbox/breaker.h"
 #include "inbox/destination.h"
@@ -28,6 +29,7 @@
 #include "runtime/pause.h"
 #include "store/inbox.h"
 #include "store/inbox_desk.h"
+#include "store/inbox_jobs.h"
 #include "telemetry/inbox_metrics.h"
 #include "webhook/webhook.h"
 #include <semel/async.h>
@@ -73,6 +75,10 @@ telemetry::InboxMetrics::Snapshot snapshot_of(const std::vector<store::DeliveryT
   return shown;
 }
 
+bool is_replay(const store::TakenDelivery& delivery) {
+  return delivery.event.deliveries[delivery.at].urgency == store::Urgency::replay;
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(store::Inbox& inbox, store::InboxDesk& desk, Clock& clock, telemetry::InboxMetrics& metrics,
@@ -80,6 +86,12 @@ Dispatcher::Dispatcher(store::Inbox& inbox, store::InboxDesk& desk, Clock& clock
     : inbox_(inbox), desk_(desk), clock_(clock), metrics_(metrics) {
   counts_.dice = seed;
   inbox_.tell_due([this](const std::string& to, Time at) { expect(to, at); });
+}
+
+void Dispatcher::add_jobs(store::InboxJobs& jobs) {
+  JobRunner::Surroundings around{.expect = [this](const std::string& to) { expect(to, clock_.now()); },
+                                 .retain_ended = [this] { return seats_.front().plan()->config->inbox.retain_dead; }};
+  jobs_ = std::make_unique<JobRunner>(jobs, clock_, std::move(around));
 }
 
 void Dispatcher::add_worker(Executor executor, PlanOf plan) {
@@ -112,6 +124,7 @@ Task<void> Dispatcher::run() {
     co_await restore_pauses();
     co_await adopt();
   }
+  if (jobs_ != nullptr) boost::asio::co_spawn(seats_.front().executor, jobs_->run(), boost::asio::detached);
   while (!draining_) {
     const std::shared_ptr<runtime::Pause> pause = rounds_.pause = std::make_shared<runtime::Pause>(clock_);
     Millis nap = house_every;
@@ -145,7 +158,10 @@ Task<std::optional<Millis>> Dispatcher::serve(std::shared_ptr<DestinationGate> g
   gate->withdraw(slots - taken->deliveries.size());
   const std::optional<Time>& next = taken->next;
   if (next) gate->expect(*next);
-  for (store::TakenDelivery& delivery : taken->deliveries) hand_out(std::move(delivery));
+  for (store::TakenDelivery& delivery : taken->deliveries) {
+    if (is_replay(delivery)) gate->began_replay();
+    hand_out(std::move(delivery));
+  }
   co_return gate->look_in(clock_.now());
 }
 
@@ -225,6 +241,7 @@ Task<void> Dispatcher::deliver(std::shared_ptr<const Plan> plan, store::TakenDel
   const Time now = clock_.now();
   if (gate != nullptr) {
     gate->leave(health, now, chance());
+    if (is_replay(delivery)) gate->ended_replay(now);
     if (waits) gate->expect(now + wait);
     if (ordered) gate->expect(now);  // the next of its object may have its turn
     if (gate->look_in(now)) wake();
@@ -292,6 +309,7 @@ void Dispatcher::drain() {
 void Dispatcher::wake() {
   boost::asio::post(seats_.front().executor, [this] {
     if (rounds_.pause != nullptr) rounds_.pause->ring();
+    if (draining_ && jobs_ != nullptr) jobs_->drain();
   });
 }
 

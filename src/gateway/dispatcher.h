@@ -21,10 +21,12 @@
 #include "config/config.h"
 #include "gateway/answer_waiters.h"
 #include "gateway/destination_gate.h"
+#include "gateway/job_runner.h"
 #include "gateway/plan.h"
 #include "runtime/pause.h"
 #include "store/inbox.h"
 #include "store/inbox_desk.h"
+#include "store/inbox_jobs.h"
 #include "telemetry/inbox_metrics.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -43,6 +45,11 @@ class Dispatcher {
   void add_worker(Executor executor, PlanOf plan);
   // At the start, and for each reload. From any thread.
   void configure(const std::shared_ptr<const config::Config>& config);
+
+  // The store has bulk work. Before run(); `jobs` outlives it.
+  void add_jobs(store::InboxJobs& jobs);
+  // Null if it has none.
+  [[nodiscard]] JobRunner* jobs() { return jobs_.get(); }
 
   // On the first worker's thread, until drain().
   Task<void> run();
@@ -103,6 +110,7 @@ class Dispatcher {
     Time looked_at_others{};
   };
   Rounds rounds_;
+  std::unique_ptr<JobRunner> jobs_;
   std::atomic<Millis::rep> rest_{0};  // of what a dead process left: the longest lease of those with an inbox
 };
 

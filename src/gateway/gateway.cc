@@ -65,6 +65,7 @@ Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
       store_(std::move(store)) {
   if (store_.inbox == nullptr) return;
   dispatcher_ = std::make_unique<Dispatcher>(*store_.inbox, *store_.inbox_desk, clock, metrics_.webhooks.inbox, seed);
+  if (store_.inbox_jobs != nullptr) dispatcher_->add_jobs(*store_.inbox_jobs);
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const config::Config>& config,

@@ -59,9 +59,17 @@ struct Arrival {
   webhook::EventLabels labels;
 };
 
-store::Line line_of(const inbox::InboxRules& intake, const policy::Identity& identity) {
+store::Line line_of(const webhook::Webhook& webhook, const inbox::InboxRules& intake, const Arrival& arrival,
+                    std::string_view path) {
   store::Line line;
-  if (identity.order == nullptr || intake.order == inbox::EventOrder::none) return line;
+  const policy::Identity& identity = arrival.identity;
+  if (identity.order == nullptr || intake.order == inbox::EventOrder::none) {
+    const std::string& object = arrival.labels.object;  // by which operators find its events
+    const auto key =
+        object.empty() ? std::nullopt : webhook::object_key(webhook.rules.event, webhook.space, path, object);
+    if (key) std::memcpy(line.object.data(), key->id.data(), line.object.size());
+    return line;
+  }
   line.kind = intake.order == inbox::EventOrder::fifo ? store::Line::Kind::fifo : store::Line::Kind::latest;
   std::memcpy(line.object.data(), identity.order->object.id.data(), line.object.size());
   line.stamp = identity.order->stamp;
@@ -135,7 +143,7 @@ Task<Told> take_in_one(const Incoming* incoming, const webhook::Webhook* webhook
   event.request.body = arrival->body;
   const Packing packing{.credentials = intake.credentials, .sender = {}};
   const std::shared_ptr<const store::Parcel> parcel = pack(event, hop_of(*incoming), packing);
-  const store::Line line = line_of(intake, arrival->identity);
+  const store::Line line = line_of(*webhook, intake, *arrival, job->request.path);
   const Start start = line.reorder == Millis{0} ? Start::at_once : Start::later;
   std::vector<store::AcceptOrder::To> to = destinations_of(*incoming, intake, event, start);
   store::AcceptOrder order{.key = arrival->identity.key,

@@ -114,7 +114,7 @@ Parsed<Millis> parse_duration(std::string_view text) {
 }
 
 std::string duration_text(Millis duration) {
-  return quantity_text(durations, static_cast<std::uint64_t>(duration.count()));
+  return duration == Millis{0} ? "0s" : quantity_text(durations, static_cast<std::uint64_t>(duration.count()));
 }
 
 Parsed<std::uint64_t> parse_bytes(std::string_view text) {

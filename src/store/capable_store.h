@@ -13,6 +13,7 @@
 #include "store/history.h"
 #include "store/inbox.h"
 #include "store/inbox_desk.h"
+#include "store/inbox_jobs.h"
 #include "store/lookup.h"
 #include "store/remote_changes.h"
 #include <semel/stores.h>
@@ -28,6 +29,7 @@ struct CapableStore : OpenedStore {
   History* history = nullptr;        // null if there is nowhere to keep one; part of `store`
   Inbox* inbox = nullptr;            // null if the store has none; part of `store`
   InboxDesk* inbox_desk = nullptr;   // the same; there is one just when there is an inbox
+  InboxJobs* inbox_jobs = nullptr;   // null if the inbox has no bulk work, or there is none; part of `store`
   // By which the keys are to be named before they reach the store. None: they keep their names.
   std::optional<core::StoreIdentity> identity = std::nullopt;
 };

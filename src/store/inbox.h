@@ -71,7 +71,8 @@ struct DeliveryRecord {
   Time due{};                 // of one that waits
   Time since{};               // it was accepted, or sent again by an operator
   Time changed{};
-  std::string why;  // what came of the last attempt; the rule that skipped it; the operator's reason
+  std::string why;        // what came of the last attempt; the rule that skipped it; the operator's reason
+  std::uint64_t job = 0;  // the newest that has changed it (inbox_jobs.h); 0: none has
 };
 
 // Events of one object, in their order.
@@ -136,7 +137,7 @@ using Acceptance = std::variant<AcceptedEvent, KnownEvent, InboxFull>;
 struct TakeOrder {
   std::string to;
   std::size_t limit = 0;
-  std::size_t replays_max = 0;  // at most so many of them were sent again by operators
+  std::size_t replays_max = 0;  // at most so many that operators sent again; 0: those are not even looked at
   Millis retain_ended{0};       // of those that end here because a newer one is done
 };
 struct TakenDelivery {

@@ -33,7 +33,9 @@ bool allows(DeliveryState state, DeliveryChange::What what) {
   return state == DeliveryState::unknown;
 }
 
-void apply(DeliveryRecord& delivery, const DeliveryChange& change, Time now) {
+}  // namespace
+
+void apply_change(DeliveryRecord& delivery, const DeliveryChange& change, Time now) {
   delivery.changed = now;
   delivery.why = change.reason;
   delivery.in_line = false;
@@ -52,8 +54,6 @@ void apply(DeliveryRecord& delivery, const DeliveryChange& change, Time now) {
   delivery.tries = 0;
 }
 
-}  // namespace
-
 Result<AcceptedEvent> InboxBook::change(InboxTable& table, const DeliveryChange& change, Time now) {
   Result<std::optional<AcceptedEvent>> read = read_event(table, change.id);
   if (!read) return std::unexpected(std::move(read.error()));
@@ -69,7 +69,8 @@ Result<AcceptedEvent> InboxBook::change(InboxTable& table, const DeliveryChange&
     return fail(Code::invalid, "what the event came with is not kept any more");
   }
   const DeliveryRecord from = *delivery;
-  apply(*delivery, change, now);
+  apply_change(*delivery, change, now);
+  if (change.what == DeliveryChange::What::redeliver) delivery->job = 0;
   const Result<void> stored = store(table, event, *delivery, from, change.retain_ended, now);
   if (!stored) return std::unexpected(stored.error());
   return event;

@@ -1,5 +1,5 @@
 // Opening, accepting, and what every change of a delivery brings along. The turns of deliveries are in inbox_turns.cc,
-// what operators do in inbox_acts.cc.
+// what operators do in inbox_acts.cc, their bulk work in inbox_job_steps.cc.
 #include "store/inbox_book.h"
 
 #include <algorithm>
@@ -252,6 +252,8 @@ Result<void> InboxBook::store(InboxTable& table, AcceptedEvent& event, const Del
   if (delivery.state == DeliveryState::running && delivery.taken) table.put(taken_key(event.id, delivery.to), {});
   keep_open(table, event, delivery, waits_or_waited(from));
   figures_.moved(event, delivery, from);
+  Result<void> counted = count_for_job(table, delivery, from);
+  if (!counted) return counted;
   const bool over =
       std::ranges::all_of(event.deliveries, [](const DeliveryRecord& each) { return has_ended(each.state); });
   if (over && from.state != delivery.state) plan_drop(table, event, now + retain_ended);

@@ -16,6 +16,7 @@
 #include "store/inbox.h"
 #include "store/inbox_desk.h"
 #include "store/inbox_figures.h"
+#include "store/inbox_jobs.h"
 #include "store/inbox_table.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -42,6 +43,18 @@ class InboxBook {
   // Looks at the next `limit` events, and at the first again after the last: each delivery that has not ended must
   // stand in the queue of its state. One that does not is counted as a stray, and put back if it waits.
   Result<void> audit(InboxTable& table, std::size_t limit, Time now);
+  // Bulk work (inbox_jobs.h). `found` are events that the job is about, in their order.
+  Result<InboxJob> plan_job(InboxTable& table, InboxJob job, Time now);
+  Result<InboxJob> start_job(InboxTable& table, const JobStart& start, Time now);
+  Result<InboxJob> cancel_job(InboxTable& table, std::uint64_t number, Time now);
+  struct JobFind {
+    core::EventId after;               // where the search began
+    core::EventId searched;            // how far it came
+    std::vector<core::EventId> found;  // of those between
+    bool complete = false;             // there are no others
+  };
+  Result<JobProgress> advance_job(InboxTable& table, const JobTurn& turn, const JobFind& find, Time now);
+
   // The tallies, with the oldest that waits.
   Result<std::vector<DeliveryTally>> status(InboxReader& reader);
 
@@ -66,6 +79,10 @@ class InboxBook {
   Result<void> take_one(InboxTable& table, const TakeOrder& order, const core::EventId& id, TakenDeliveries& taken,
                         Time now);
   Result<void> put_back(InboxTable& table, AcceptedEvent event, const AdoptOrder& order, Time now);
+
+  // Does to an event what the job is for. False: not now, because an attempt is running.
+  Result<bool> work_on(InboxTable& table, AcceptedEvent event, const JobTurn& turn, JobProgress& progress, Time now);
+  Result<void> backfill(InboxTable& table, AcceptedEvent event, JobProgress& progress, Time now);
 
   // Stores an event, one of whose deliveries was `from` before, with all that follows from the change.
   Result<void> store(InboxTable& table, AcceptedEvent& event, const DeliveryRecord& delivery,
@@ -96,6 +113,11 @@ class InboxBook {
 
 // Of an event that is stored; none if there is none.
 Result<std::optional<AcceptedEvent>> read_event(InboxReader& reader, const core::EventId& id);
+Result<std::vector<InboxJob>> read_jobs(InboxReader& reader);
+Result<std::optional<InboxJob>> read_job(InboxReader& reader, std::uint64_t number);
+// A delivery that a job has sent has ended, or was taken over by somebody else: the job counts it.
+Result<void> count_for_job(InboxTable& table, const DeliveryRecord& delivery, const DeliveryRecord& from);
+void apply_change(DeliveryRecord& delivery, const DeliveryChange& change, Time now);
 DeliveryRecord* delivery_to(AcceptedEvent& event, const std::string& to);
 // The line of an event begins with this one.
 Result<bool> is_first_in_line(InboxReader& reader, const AcceptedEvent& event, const std::string& to);

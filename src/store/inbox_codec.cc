@@ -1,21 +1,16 @@
-// Layout in inbox_codec.h. Numbers are big-endian; every text comes after its length; the last eight bytes of a value
-// are the XXH3-64 of everything before them.
+// Layout in inbox_codec.h, the bytes in inbox_bytes.h; jobs are in inbox_job_codec.cc.
 #include "store/inbox_codec.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-
-#include <xxhash.h>
 
 #include "core/event_id.h"
 #include "core/sha256.h"
 #include "store/inbox.h"
+#include "store/inbox_bytes.h"
 #include "store/inbox_desk.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -24,87 +19,7 @@
 namespace semel::store {
 namespace {
 
-constexpr std::uint8_t version = 1;
 constexpr std::size_t name_bytes = 8;
-constexpr std::size_t checksum_bytes = 8;
-constexpr std::uint64_t sign = std::uint64_t{1} << 63U;
-
-void append_big(std::string& out, std::uint64_t value) {
-  for (int shift = 56; shift >= 0; shift -= 8)
-    out += static_cast<char>((value >> static_cast<unsigned>(shift)) & 0xFFU);
-}
-
-std::uint64_t read_big(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (const char c : bytes) value = (value << 8U) | static_cast<std::uint8_t>(c);
-  return value;
-}
-
-// Writes a value; finish() adds the checksum.
-class ByteSink {
- public:
-  ByteSink() { small(version); }
-
-  void small(std::uint8_t value) { bytes_ += static_cast<char>(value); }
-  void number(std::uint64_t value) { append_big(bytes_, value); }
-  void time(Time at) { number(static_cast<std::uint64_t>(at.time_since_epoch().count()) ^ sign); }
-  void raw(std::string_view text) { bytes_ += text; }
-  void text(std::string_view value) {
-    number(value.size());
-    bytes_ += value;
-  }
-  std::string finish() {
-    append_big(bytes_, XXH3_64bits(bytes_.data(), bytes_.size()));
-    return std::move(bytes_);
-  }
-
- private:
-  std::string bytes_;
-};
-
-// Reads one. What is behind the end reads as zero, and whole() says so.
-class ByteSource {
- public:
-  explicit ByteSource(std::string_view bytes) {
-    if (bytes.size() < checksum_bytes + 1) return;
-    rest_ = bytes.substr(0, bytes.size() - checksum_bytes);
-    sound_ = read_big(bytes.substr(rest_.size())) == XXH3_64bits(rest_.data(), rest_.size()) && small() == version;
-  }
-
-  std::uint8_t small() { return static_cast<std::uint8_t>(read_big(raw(1))); }
-  std::uint64_t number() { return read_big(raw(8)); }
-  Time time() { return Time{Millis{static_cast<Millis::rep>(number() ^ sign)}}; }
-  std::string text() { return std::string(raw(number())); }
-  std::string_view raw(std::size_t count) {
-    if (count > rest_.size()) {
-      sound_ = false;
-      return {};
-    }
-    const std::string_view taken = rest_.substr(0, count);
-    rest_.remove_prefix(count);
-    return taken;
-  }
-  template <class Bytes>
-  void fill(Bytes& into) {
-    const std::string_view from = raw(into.size());
-    if (from.size() == into.size()) std::memcpy(into.data(), from.data(), from.size());
-  }
-  [[nodiscard]] bool sound() const { return sound_; }
-  [[nodiscard]] bool whole() const { return sound_ && rest_.empty(); }
-
- private:
-  std::string_view rest_;
-  bool sound_ = false;
-};
-
-std::unexpected<Error> corrupt(std::string_view what) {
-  return fail(Code::corrupt, "the " + std::string(what) + " cannot be read: it is damaged, or of another version");
-}
-
-template <class Bytes>
-std::string_view view_of(const Bytes& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // In an order of bytes that is the order of the stamps; of `latest`, the reverse.
 std::string sortable(const Line& line) {
@@ -125,7 +40,8 @@ void write_delivery(ByteSink& out, const DeliveryRecord& delivery) {
   out.text(delivery.to);
   out.small(static_cast<std::uint8_t>(delivery.state));
   out.small(static_cast<std::uint8_t>(delivery.urgency));
-  out.small(static_cast<std::uint8_t>((delivery.in_line ? 1U : 0U) | (delivery.taken ? 2U : 0U)));
+  const unsigned of_job = delivery.job != 0 ? 4U : 0U;
+  out.small(static_cast<std::uint8_t>((delivery.in_line ? 1U : 0U) | (delivery.taken ? 2U : 0U) | of_job));
   out.number(delivery.attempt);
   out.number(delivery.tries);
   out.number(delivery.status);
@@ -133,6 +49,7 @@ void write_delivery(ByteSink& out, const DeliveryRecord& delivery) {
   out.time(delivery.since);
   out.time(delivery.changed);
   out.text(delivery.why);
+  if (delivery.job != 0) out.number(delivery.job);
 }
 
 DeliveryRecord read_delivery(ByteSource& in) {
@@ -150,6 +67,7 @@ DeliveryRecord read_delivery(ByteSource& in) {
   delivery.since = in.time();
   delivery.changed = in.time();
   delivery.why = in.text();
+  if ((flags & 4U) != 0) delivery.job = in.number();
   return delivery;
 }
 
@@ -162,7 +80,7 @@ std::string destination_bytes(std::string_view to) {
 
 std::string time_bytes(Time at) {
   std::string out;
-  append_big(out, static_cast<std::uint64_t>(at.time_since_epoch().count()) ^ sign);
+  append_big(out, static_cast<std::uint64_t>(at.time_since_epoch().count()) ^ inbox_sign_bit);
   return out;
 }
 
@@ -206,6 +124,12 @@ std::string control_key(std::string_view to) {
   return std::string(control_prefix).append(to);
 }
 
+std::string job_key(std::uint64_t number) {
+  std::string key(job_prefix);
+  append_big(key, number);
+  return key;
+}
+
 std::optional<core::EventId> id_at_end(std::string_view key) {
   if (key.size() < core::EventId::size) return std::nullopt;
   return core::EventId::from_bytes(key.substr(key.size() - core::EventId::size));
@@ -219,7 +143,7 @@ std::optional<TimedKey> timed_key(std::string_view key) {
   const std::optional<core::EventId> id = id_at_end(key);
   constexpr std::size_t tail = 8 + core::EventId::size;
   if (!id || key.size() < tail) return std::nullopt;
-  const std::uint64_t at = read_big(key.substr(key.size() - tail, 8)) ^ sign;
+  const std::uint64_t at = read_big(key.substr(key.size() - tail, 8)) ^ inbox_sign_bit;
   return TimedKey{.at = Time{Millis{static_cast<Millis::rep>(at)}}, .id = *id};
 }
 
@@ -258,7 +182,7 @@ Result<AcceptedEvent> decode_event(std::string_view bytes, const core::EventId& 
   event.drop_at = in.time();
   event.bytes = in.number();
   for (std::uint64_t left = in.number(); left > 0 && in.sound(); --left) event.deliveries.push_back(read_delivery(in));
-  if (!in.whole() || event.id != id) return corrupt("event " + id.text());
+  if (!in.whole() || event.id != id) return corrupt_value("event " + id.text());
   return event;
 }
 
@@ -274,13 +198,13 @@ Result<DeliveryTally> decode_tally(std::string_view key, std::string_view bytes)
   ByteSource in(bytes);
   DeliveryTally tally;
   const std::size_t zero = key.find('\0');
-  if (zero == std::string_view::npos) return corrupt("tally");
+  if (zero == std::string_view::npos) return corrupt_value("tally");
   tally.source = std::string(key.substr(1, zero - 1));
   tally.to = std::string(key.substr(zero + 1));
   tally.accepted = in.number();
   for (std::uint64_t& count : tally.by_state) count = in.number();
   tally.bytes = in.number();
-  if (!in.whole()) return corrupt("tally of " + tally.source);
+  if (!in.whole()) return corrupt_value("tally of " + tally.source);
   return tally;
 }
 
@@ -302,7 +226,7 @@ Result<DestinationControl> decode_control(std::string_view key, std::string_view
   const Time until = in.time();
   if (timed) control.until = until;
   control.reason = in.text();
-  if (!in.whole()) return corrupt("control of " + control.to);
+  if (!in.whole()) return corrupt_value("control of " + control.to);
   return control;
 }
 

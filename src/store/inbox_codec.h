@@ -10,6 +10,7 @@
 //   r time id                  what        what is to be dropped then
 //   n source 0 to              tally       how many are in which state
 //   c to                       control     what operators have decided
+//   j number                   job         bulk work: what it is about, and how far it is
 //   m                          id          every delivery of an event before this is waiting, has ended, or stands
 //   under a
 //
@@ -25,6 +26,7 @@
 #include "core/event_id.h"
 #include "store/inbox.h"
 #include "store/inbox_desk.h"
+#include "store/inbox_jobs.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -45,12 +47,14 @@ std::string open_key(std::string_view source, std::string_view to, const core::E
 std::string drop_key(Time at, const core::EventId& id);
 std::string tally_key(const DeliveryTally& tally);
 std::string control_key(std::string_view to);
+std::string job_key(std::uint64_t number);
 inline constexpr std::string_view mark_key = "m";
 inline constexpr std::string_view taken_prefix = "a";
 inline constexpr std::string_view event_prefix = "e";
 inline constexpr std::string_view drop_prefix = "r";
 inline constexpr std::string_view tally_prefix = "n";
 inline constexpr std::string_view control_prefix = "c";
+inline constexpr std::string_view job_prefix = "j";
 inline constexpr char parcel_tag = 'p';
 
 // Of a key of `w` or `r`.
@@ -71,5 +75,7 @@ std::string encode_tally(const DeliveryTally& tally);
 Result<DeliveryTally> decode_tally(std::string_view key, std::string_view bytes);
 std::string encode_control(const DestinationControl& control);
 Result<DestinationControl> decode_control(std::string_view key, std::string_view bytes);
+std::string encode_job(const InboxJob& job);
+Result<InboxJob> decode_job(std::string_view bytes);
 
 }  // namespace semel::store

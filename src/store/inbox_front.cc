@@ -18,6 +18,7 @@
 #include "store/inbox_book.h"
 #include "store/inbox_codec.h"
 #include "store/inbox_desk.h"
+#include "store/inbox_step.h"
 #include "store/inbox_table.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -26,21 +27,6 @@
 
 namespace semel::store {
 namespace {
-
-// Keeps the answer of a step where its caller finds it.
-template <class T>
-Result<void> kept(Result<T> from, std::optional<T>& into) {
-  if (!from) return std::unexpected(std::move(from.error()));
-  into = *std::move(from);
-  return {};
-}
-
-template <class T>
-Result<T> answer_of(const InboxCall& call, std::optional<T>& value) {
-  if (!call.answer) return std::unexpected(call.answer.error());
-  if (!value) return fail(Code::unavailable, "the step was not made");
-  return *std::move(value);
-}
 
 bool takes(const DeliveryFilter& filter, const AcceptedEvent& event, const DeliveryRecord& delivery) {
   return (!filter.state || *filter.state == delivery.state) && (!filter.source || *filter.source == event.source) &&

@@ -13,6 +13,7 @@
 #include "store/call.h"
 #include "store/inbox.h"
 #include "store/inbox_desk.h"
+#include "store/inbox_jobs.h"
 #include "store/inbox_table.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -20,7 +21,7 @@
 
 namespace semel::store {
 
-class InboxFront : public Inbox, public InboxDesk {
+class InboxFront : public Inbox, public InboxDesk, public InboxJobs {
  public:
   void tell_due(DueListener listener) final { listener_ = std::move(listener); }
   Async<Acceptance> accept(AcceptOrder order, AcceptReply reply) final;
@@ -37,6 +38,12 @@ class InboxFront : public Inbox, public InboxDesk {
   Async<std::vector<DestinationControl>> controls() final;
   Async<bool> erase(core::EventId id, std::string reason) final;
   Async<std::size_t> sweep_inbox(std::size_t limit) final;
+
+  Async<InboxJob> plan(InboxJob job) final;
+  Async<InboxJob> start(JobStart start) final;
+  Async<InboxJob> cancel(std::uint64_t number) final;
+  Async<std::vector<InboxJob>> jobs() final;
+  Async<JobProgress> advance(JobTurn turn) final;
 
  protected:
   using Look = core::FunctionRef<Result<void>(InboxReader&)>;

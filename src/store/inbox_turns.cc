@@ -84,6 +84,7 @@ Result<TakenDeliveries> InboxBook::take(InboxTable& table, const TakeOrder& orde
   for (const Urgency urgency : {Urgency::fresh, Urgency::retry, Urgency::replay}) {
     std::size_t limit = order.limit - std::min(order.limit, taken.deliveries.size());
     if (urgency == Urgency::replay) limit = std::min(limit, order.replays_max);
+    if (urgency == Urgency::replay && order.replays_max == 0) continue;  // who asks knows when one may run again
     const Result<void> done = take_due(table, order, urgency, limit, taken, now);
     if (!done) return std::unexpected(done.error());
   }

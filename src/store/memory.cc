@@ -282,6 +282,7 @@ CapableStore make_capable_memory_store(Clock& clock) {
   opened.history = &memory->history();
   opened.inbox = &memory->inbox();
   opened.inbox_desk = &memory->inbox();
+  opened.inbox_jobs = &memory->inbox();
   opened.store = std::move(memory);
   return opened;
 }

@@ -33,11 +33,11 @@ core::Belonging belonging_of(const Digest& key) {
 SealedInbox::SealedInbox(Inbox& inner, InboxDesk& inner_desk, core::Seals seals, std::optional<core::KeyNames> names)
     : inner_(inner), desk_(inner_desk), seals_(std::move(seals)), names_(std::move(names)) {}
 
-ScopeDigest SealedInbox::named(const ScopeDigest& object) const {
-  if (!names_) return object;
+ScopeDigest named_object(const std::optional<core::KeyNames>& names, const ScopeDigest& object) {
+  if (!names) return object;
   Key key;
   std::ranges::copy(object, key.id.begin());
-  const Key other = names_->name(std::move(key));
+  const Key other = names->name(std::move(key));
   ScopeDigest name{};
   std::copy_n(other.id.begin(), name.size(), name.begin());
   return name;
@@ -47,7 +47,7 @@ Async<Acceptance> SealedInbox::accept(AcceptOrder order, AcceptReply reply) {
   const Digest asked = order.key.id;
   const ScopeDigest scope = order.key.scope;
   if (names_) order.key = names_->name(std::move(order.key));
-  order.line.object = named(order.line.object);
+  order.line.object = named_object(names_, order.line.object);
   const Digest id = order.key.id;
   const Fingerprint fingerprint = order.fingerprint;
   order.parcel = std::make_shared<const Parcel>(seals_.seal(*order.parcel, belonging_of(id), random_salt()));
@@ -90,7 +90,7 @@ Async<std::optional<Parcel>> SealedInbox::load(core::EventId id) {
 }
 
 Async<DeliveryList> SealedInbox::list(DeliveryFilter filter, std::string cursor) {
-  if (filter.object) filter.object = named(*filter.object);
+  if (filter.object) filter.object = named_object(names_, *filter.object);
   return desk_.list(std::move(filter), std::move(cursor));
 }
 

@@ -47,12 +47,13 @@ class SealedInbox : public Inbox, public InboxDesk {
   Async<std::size_t> sweep_inbox(std::size_t limit) override { return desk_.sweep_inbox(limit); }
 
  private:
-  [[nodiscard]] ScopeDigest named(const ScopeDigest& object) const;
-
   Inbox& inner_;
   InboxDesk& desk_;
   const core::Seals seals_;
   const std::optional<core::KeyNames> names_;
 };
+
+// The name of an object in such a store. `names` may be missing.
+ScopeDigest named_object(const std::optional<core::KeyNames>& names, const ScopeDigest& object);
 
 }  // namespace semel::store

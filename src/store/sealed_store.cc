@@ -33,6 +33,7 @@
 #include "store/remote_changes.h"
 #include "store/sealed_history.h"
 #include "store/sealed_inbox.h"
+#include "store/sealed_jobs.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -298,6 +299,7 @@ class SealedStore : public Store {
       history_.emplace(std::shared_ptr<const core::Seals>(safe_, &safe_->seals), *inner.history);
     }
     if (inner.inbox != nullptr) inbox_.emplace(*inner.inbox, *inner.inbox_desk, safe_->seals, safe_->names);
+    if (inner.inbox_jobs != nullptr) jobs_.emplace(*inner.inbox_jobs, safe_->names);
   }
 
   // What the store inside can do, and so this one.
@@ -309,6 +311,7 @@ class SealedStore : public Store {
   RemoteChanges* changes() { return changes_ ? &*changes_ : nullptr; }
   History* history() { return history_ ? &*history_ : nullptr; }
   SealedInbox* inbox() { return inbox_ ? &*inbox_ : nullptr; }
+  InboxJobs* jobs() { return jobs_ ? &*jobs_ : nullptr; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     const std::shared_ptr<Safe> safe = safe_;
@@ -365,6 +368,7 @@ class SealedStore : public Store {
   std::optional<SealedChanges> changes_;
   std::optional<SealedHistory> history_;
   std::optional<SealedInbox> inbox_;
+  std::optional<SealedJobs> jobs_;
 };
 
 }  // namespace
@@ -384,6 +388,7 @@ CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKe
   outer.history = sealed->history();
   outer.inbox = sealed->inbox();
   outer.inbox_desk = sealed->inbox();
+  outer.inbox_jobs = sealed->jobs();
   outer.store = std::move(sealed);
   return outer;
 }

@@ -100,7 +100,8 @@ void Doctor::examine_run(const DoctorNote& note, Client& client) {
     OddKey& odd = odd_.of(note.traits.key);
     if (odd.seen.empty()) odd.seen.push_back({.fingerprint = note.traits.fingerprint, .members = note.members});
   }
-  const bool kept = note.outcome == TallyOutcome::ran && (note.traits.key & watch_.late_mask()) == 0;
+  const bool first = note.outcome == TallyOutcome::ran || note.outcome == TallyOutcome::accepted;
+  const bool kept = first && (note.traits.key & watch_.late_mask()) == 0;
   if (!kept || !late_.seen_before(note.traits.key)) return;
   ++client.young.late;
   client.note(FindingKind::too_late, note.at);

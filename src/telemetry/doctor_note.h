@@ -38,7 +38,7 @@ struct DoctorNote {
 
   [[nodiscard]] bool is_run() const {
     return outcome == TallyOutcome::ran || outcome == TallyOutcome::released || outcome == TallyOutcome::unknown ||
-           outcome == TallyOutcome::would_run;
+           outcome == TallyOutcome::would_run || outcome == TallyOutcome::accepted;
   }
   [[nodiscard]] bool is_reuse() const {
     return outcome == TallyOutcome::key_reused || outcome == TallyOutcome::would_refuse;

@@ -21,8 +21,9 @@ namespace semel::telemetry {
 namespace {
 
 constexpr std::array<std::string_view, tally_outcomes> outcome_names{
-    "passed",     "unkeyed", "ran",       "released",  "unknown",      "replayed",     "in-flight",  "outcome-unknown",
-    "key-reused", "refused", "malformed", "would-run", "would-replay", "would-refuse", "superseded", "observed"};
+    "passed",       "unkeyed",         "ran",        "released", "unknown",   "replayed",
+    "in-flight",    "outcome-unknown", "key-reused", "refused",  "malformed", "would-run",
+    "would-replay", "would-refuse",    "superseded", "observed", "accepted"};
 
 std::uint64_t sum_of(const TallyCounts& counts, std::initializer_list<TallyOutcome> outcomes) {
   std::uint64_t sum = 0;
@@ -43,8 +44,9 @@ TallyOutcome tally_outcome(Ending ending, std::optional<ProblemType> problem, st
     case Ending::unkeyed:
       return TallyOutcome::unkeyed;
     case Ending::ran:
-    case Ending::accepted:  // into the inbox: it runs, only later
       return TallyOutcome::ran;
+    case Ending::accepted:
+      return TallyOutcome::accepted;
     case Ending::released:
       return TallyOutcome::released;
     case Ending::unknown:
@@ -79,7 +81,8 @@ std::uint64_t duplicates_in(const TallyCounts& counts) {
 std::uint64_t keyed_in(const TallyCounts& counts) {
   return duplicates_in(counts) +
          sum_of(counts, {TallyOutcome::ran, TallyOutcome::released, TallyOutcome::unknown, TallyOutcome::key_reused,
-                         TallyOutcome::would_run, TallyOutcome::would_refuse, TallyOutcome::superseded});
+                         TallyOutcome::would_run, TallyOutcome::would_refuse, TallyOutcome::superseded,
+                         TallyOutcome::accepted});
 }
 
 LatencySketch& TallySum::times_of(TallyOutcome outcome) {

@@ -37,8 +37,9 @@ enum class TallyOutcome : std::uint8_t {
   would_refuse,
   superseded,
   observed,  // mode = "observe", and it has no key
+  accepted,  // into the inbox: it is delivered later
 };
-inline constexpr std::size_t tally_outcomes = 16;
+inline constexpr std::size_t tally_outcomes = 17;
 std::string_view name(TallyOutcome outcome);
 // `would` is what enforcing would have done, in mode = "observe": "run", "replay", "pass", or the name of a problem.
 TallyOutcome tally_outcome(Ending ending, std::optional<ProblemType> problem, std::string_view would);

@@ -120,9 +120,10 @@ std::string label(const std::optional<policy::Expression>& expression, const pol
 // the stamps are part of it: if a provider's file changes them, old marks do not count.
 std::optional<Key> object_key(const EventRules& rules, std::string_view space, std::string_view path,
                               std::string_view object) {
-  if (!rules.object || !rules.order) return std::nullopt;
+  if (!rules.object) return std::nullopt;
+  const std::string_view stamps = rules.order ? std::string_view(rules.order->text) : std::string_view();
   const Digest digest =
-      core::sha256_parts("semel object v1", {rules.object->text, rules.order->text, name(rules.order_form), object});
+      core::sha256_parts("semel object v1", {rules.object->text, stamps, name(rules.order_form), object});
   auto key = make_key(space, path, std::string(1, '\x02') + core::to_hex(digest));
   if (!key) return std::nullopt;
   std::memcpy(&key->home, key->id.data(), sizeof(key->home));

@@ -40,7 +40,8 @@ Proof proof_of(const Authentic& authentic);
 policy::Identified identify_event(const Provider& provider, const EventPlace& place, const Proof& proof,
                                   const policy::RequestView& request);
 
-// The key under which a store remembers how far an object has come. None if events of the provider have no order.
+// The key under which a store remembers how far an object has come, and by which an inbox finds its events. None if
+// events of the provider have no object.
 std::optional<Key> object_key(const EventRules& rules, std::string_view space, std::string_view path,
                               std::string_view object);
 

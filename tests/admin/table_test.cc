@@ -70,7 +70,7 @@ TEST(AdminTable, TellsWhichMethodsAreAllowed) {
   EXPECT_EQ(find(pages, "GET", "/a").allowed, "");
 }
 
-// Goal: a request is for one row at most, so the order of the rows means nothing.
+// Goal: each row has its requests; one with a name comes before one for any name there.
 TEST(AdminTable, HasEachRowOnce) {
   for (const Page& page : table()) {
     EXPECT_EQ(find(table(), page.method, page.path).page, &page) << page.method << " " << page.path;
@@ -88,7 +88,7 @@ TEST(AdminTable, GuardsWhatChanges) {
 // Goal: programs can go by the document: it has every page under /v1, with the role that the page asks for, and no
 // other.
 TEST(AdminTable, IsWhatTheDocumentDescribes) {
-  const boost::json::value document = boost::json::parse(openapi_text);
+  const boost::json::value document = boost::json::parse(openapi_text());
   std::size_t described = 0;
   for (const auto& path : document.at("paths").as_object()) {
     for (const auto& operation : path.value().as_object()) {

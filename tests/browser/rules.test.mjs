@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { bodyText, bytes, clock, duration, figure, moment, parse, share, utf8 } from "../../web/app/format.js";
 import { parseMetrics, quantileOf, total, valuesOf } from "../../web/app/metrics.js";
-import { grouped, preflight, whyNotYet } from "../../web/app/inbox_rules.js";
+import { grouped, jobEnds, jobIsOver, jobLine, jobScope, preflight, replayOf, whyNotYet } from "../../web/app/inbox_rules.js";
 import { lately, rate, typically, verdict } from "../../web/app/verdict.js";
 
 test("durations have at most two units", () => {
@@ -200,6 +200,21 @@ test("dead letters by why they died, and what stands in the way", () => {
   assert.equal(preflight(groups[0], undefined).length, 1);
   const warned = preflight({ items: [dead("a", { body_kept: false })] }, { ...DESTINATION, paused: true, breaker: "open" });
   assert.equal(warned.length, 3);
+});
+
+test("how far a job is, and what it is about", () => {
+  const job = { id: "3", action: "replay", state: "running", count: 2000, at_least: false, taken: 1200, done: 1100, dead: 0, other: 0, open: 100,
+    filter: { destination: "billing", state: "dead", why: "status 500" } };
+  assert.equal(jobLine(job), "Sending again: 1,200 of 2,000 sent again");
+  assert.equal(jobLine({ ...job, state: "done", at_least: true }), "Ended: 1,200 of at least 2,000 sent again");
+  assert.equal(jobEnds(job), "1,100 delivered, 100 on their way");
+  assert.equal(jobEnds({ ...job, done: 0, open: 0 }), "");
+  assert.equal(jobScope(job), "replay: dead ones to billing with “status 500”");
+  assert.equal(jobIsOver(job), false);
+  assert.equal(jobIsOver({ ...job, state: "cancelled" }), false);
+  assert.equal(jobIsOver({ ...job, state: "done", open: 0 }), true);
+  assert.deepEqual(replayOf({ destination: "billing", why: "x" }, ""), { action: "replay", filter: { destination: "billing", state: "dead", why: "x" } });
+  assert.deepEqual(replayOf({ destination: "billing", why: "" }, "1/s"), { action: "replay", filter: { destination: "billing", state: "dead" }, rate: "1/s" });
 });
 
 test("destinations that are in trouble", () => {

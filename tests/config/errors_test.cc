@@ -320,7 +320,7 @@ TEST(ConfigErrors, NameWhatIsWrongWithTokens) {
       {"[jwt]\nkeys = 'https://a/k'\nalgorithms = ['RS256']\nfrom = '{query:token}'\n",
        {"f:11:9: error: from: must be one header or one cookie (did you mean \"{header:Authorization}\"?)"}},
       {"[jwt]\nkeys = 'https://a/k'\nalgorithms = ['RS256']\nleeway = '1h'\n",
-       {"f:11:11: error: leeway: must be from 0d to 5m"}},
+       {"f:11:11: error: leeway: must be from 0s to 5m"}},
   });
   EXPECT_EQ(errors_behind_least("[[route]]\npath = '/x'\nupstream = 'app'\nscope = '{jwt:sub}'\n"),
             std::vector<std::string>{"f:8:1: error: {jwt:...} needs a table [jwt] that says how tokens are verified"});

@@ -35,6 +35,10 @@ def prepare(build):
 def template(target):
     """The path of the document that a target is for."""
     path = target.partition("?")[0]
+    if path == "/v1/inbox/export":
+        return path
+    if path.startswith("/v1/inbox/jobs"):
+        return re.sub(r"jobs/[^/]+$", "jobs/{id}", path)
     return re.sub(r"^/v1/(keys|inbox|destinations)/(?!find$)[^/]+", r"/v1/\1/{id}", path)
 
 
@@ -71,7 +75,8 @@ class ByApi:
         head = [("Authorization", f"Bearer {token}")] if token else []
         data = None if body is None else json.dumps(body).encode()
         reply = wire.ask(self.semel.admin, method, target, [*head, *fields], data)
-        said = json.loads(reply.body or b"null")
+        in_lines = reply.get("Content-Type") == "application/x-ndjson"
+        said = reply.body.decode() if in_lines else json.loads(reply.body or b"null")
         if method != "HEAD":  # which has no body to be held against the description
             ANSWERS.append(json.dumps({"path": template(target), "method": method, "status": reply.status,
                                        "type": reply.get("Content-Type"), "body": said}))

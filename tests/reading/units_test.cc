@@ -71,8 +71,9 @@ TEST(Units, ReadsRates) {
   EXPECT_FALSE(parse_rate("200"));
 }
 
-// What the writers write, the readers read back.
+// What the writers write, the readers read back. No time at all is in seconds: nobody writes 0d.
 TEST(Units, WritesWhatItReads) {
+  EXPECT_EQ(duration_text(Millis{0}), "0s");
   rc::check([](std::uint32_t number) {
     RC_ASSERT(parse_duration(duration_text(Millis{number})).value() == Millis{number});
     RC_ASSERT(parse_bytes(bytes_text(number)).value() == number);

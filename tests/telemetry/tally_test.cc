@@ -71,6 +71,7 @@ TEST(Tally, KnowsDuplicates) {
       {Ending::refused, ProblemType::key_missing, "", "refused", false, false},
       {Ending::malformed, {}, "", "malformed", false, false},
       {Ending::superseded, {}, "", "superseded", true, false},
+      {Ending::accepted, {}, "", "accepted", true, false},
       {Ending::observed, {}, "run", "would-run", true, false},
       {Ending::observed, {}, "replay", "would-replay", true, true},
       {Ending::observed, {}, "key-reused", "would-refuse", true, false},

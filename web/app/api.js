@@ -62,7 +62,7 @@ async function call(method, path, body, signal) {
 export const getText = async (path, signal) => (await call("GET", path, undefined, signal)).text();
 export const get = async (path, signal) => parse(await getText(path, signal));
 export const post = async (path, body, signal) => parse(await (await call("POST", path, body, signal)).text());
-export const remove = async (path) => (await call("DELETE", path)).json();
+export const remove = async (path, body) => (await call("DELETE", path, body)).json();
 
 // A path with the parameters that are not empty.
 export function withQuery(path, parameters) {

@@ -48,3 +48,49 @@ export function preflight(group, destination) {
   if (gone) found.push(`${count(gone)} of them have no body any more, and cannot be sent.`);
   return found;
 }
+
+const VERBS = {
+  replay: { doing: "Sending again", done: "sent again" },
+  discard: { doing: "Discarding", done: "discarded" },
+  backfill: { doing: "Giving", done: "given" },
+  erase: { doing: "Erasing", done: "erased" },
+};
+
+// How far a job is, in one line.
+export function jobLine(job) {
+  const all = `${count(job.taken)} of ${job.at_least ? "at least " : ""}${count(job.count)} ${VERBS[job.action].done}`;
+  if (job.state === "running") return `${VERBS[job.action].doing}: ${all}`;
+  return `${job.state === "done" ? "Ended" : "Cancelled"}: ${all}`;
+}
+
+// What came of the deliveries that a job sent; empty if it sends none, or none yet.
+export function jobEnds(job) {
+  const parts = [
+    [job.done, "delivered"],
+    [job.dead, "dead again"],
+    [job.other, "ended otherwise"],
+    [job.open, "on their way"],
+  ];
+  return parts
+    .filter(([number]) => number > 0)
+    .map(([number, words]) => `${count(number)} ${words}`)
+    .join(", ");
+}
+
+// Whether nothing of it will change by itself.
+export const jobIsOver = (job) => job.state !== "running" && job.open === 0;
+
+// What a job is about.
+export function jobScope({ action, filter }) {
+  const parts = [filter.state && `${filter.state} ones`, filter.type && `of type ${filter.type}`, filter.source && `from ${filter.source}`];
+  parts.push(filter.destination && `to ${filter.destination}`, filter.why && `with “${filter.why}”`);
+  parts.push(filter.object && `of object ${filter.object.slice(0, 12)}…`);
+  return `${action}: ${parts.filter(Boolean).join(" ")}`;
+}
+
+// What a job of this group of dead letters is asked for.
+export function replayOf(group, rate) {
+  const filter = { destination: group.destination, state: "dead" };
+  if (group.why) filter.why = group.why;
+  return rate ? { action: "replay", filter, rate } : { action: "replay", filter };
+}

@@ -16,6 +16,7 @@ const PAGES = {
   doubt: lazy(() => import("./pages/doubt.js"), "Doubt"),
   webhooks: lazy(() => import("./pages/webhooks.js"), "Webhooks"),
   inbox: lazy(() => import("./pages/inbox.js"), "Inbox"),
+  jobs: lazy(() => import("./pages/jobs.js"), "Jobs"),
   duplicates: lazy(() => import("./pages/duplicates.js"), "Duplicates"),
   doctor: lazy(() => import("./pages/doctor.js"), "Doctor"),
   tail: lazy(() => import("./pages/tail.js"), "Tail"),

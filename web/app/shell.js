@@ -21,6 +21,7 @@ export const PLACES = [
     pages: [
       { path: "webhooks", title: "Webhooks", needs: "GET /v1/now" },
       { path: "inbox", title: "Inbox", needs: "GET /v1/inbox" },
+      { path: "jobs", title: "Jobs", needs: "GET /v1/inbox/jobs" },
     ],
   },
   {

@@ -165,6 +165,7 @@ Result<CapableStore> open_with_keys(Clock& clock, EmbeddedOptions options, const
   opened.history = store->history();
   opened.inbox = &store->inbox();
   opened.inbox_desk = &store->inbox();
+  opened.inbox_jobs = &store->inbox();
   opened.store = std::move(store);
   return opened;
 }

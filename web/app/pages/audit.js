@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { get, withQuery } from "../api.js";
 import { parse } from "../format.js";
+import { jobScope } from "../inbox_rules.js";
 import { useLoad } from "../load.js";
 import { href } from "../route.js";
 import { Chip, Empty, Head, Id, ProblemBox, Table, Wait, When } from "../parts.js";
@@ -82,12 +83,13 @@ function outcomeOf(act) {
   return html`<${Chip} level=${act.outcome === "applied" ? "green" : "amber"}>${act.outcome}<//>`;
 }
 
-// What it was done to: a key, an event of the inbox, or a destination.
+// What it was done to: a key, an event of the inbox, a job, or a destination.
 function Subject({ of }) {
   if (of.id) {
     return html`<a href=${href(["keys", of.id])}><${Id} id=${of.id} /></a>${of.fence
       ? html` <span class="muted">fence ${of.fence}</span>` : null}`;
   }
+  if (of.job) return html`<a href=${href(["jobs"])}>job ${of.job}</a> <span class="muted text">${jobScope(of)}</span>`;
   const to = of.destination ? html` <span class="muted text">${of.destination}</span>` : null;
   return of.event ? html`<a href=${href(["inbox", of.event])}><${Id} id=${of.event} /></a>${to}` : html`<span class="text">${of.destination || "–"}</span>`;
 }

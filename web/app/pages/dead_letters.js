@@ -1,47 +1,44 @@
-// Dead letters, grouped by why they died, and sent again group by group: what stands in the way is said before, and how far it is
-// while it runs.
-import { html, useRef, useState } from "../html.js";
+// Dead letters, grouped by why they died, and sent again group by group, as a job: how many there are and what stands in the way is
+// said before, and how far it is while it runs.
+import { html, useState } from "../html.js";
 import { ActForm, cannot } from "../act_form.js";
 import { get, post, withQuery } from "../api.js";
-import { usePieces } from "../load.js";
+import { useLoad, usePieces } from "../load.js";
 import { count } from "../format.js";
-import { grouped, preflight } from "../inbox_rules.js";
+import { grouped, preflight, replayOf } from "../inbox_rules.js";
+import { JobCard } from "../job_card.js";
 import { href } from "../route.js";
-import { GoOn, Id, ProblemBox, Table, When, may, useDesk } from "../parts.js";
+import { GoOn, Id, Input, ProblemBox, Table, Wait, When, may, useDesk } from "../parts.js";
 
-const AGAIN = { title: "Send them again", lead: "One after the other, each with the next number of its attempts.", word: "send", button: "Send again" };
+const AGAIN = { title: "Send them again", lead: "As a job, each with the next number of its attempts.", word: "send", button: "Send again" };
+const RATES = [["", "as fast as their share of the destination"], ["10/s", "10 a second"], ["100/s", "100 a second"], ["60/m", "1 a second"]];
 
+// Counts first: what is sent is what was counted, and nothing that comes later.
 function Replay({ group, destination, onDone, onLeave }) {
-  const [progress, setProgress] = useState(null);
-  const stop = useRef(false);
-  const run = async ({ reason }) => {
-    const state = { sent: 0, refused: 0, all: group.items.length, last: null, ended: false };
-    for (const item of group.items) {
-      if (stop.current) break;
-      try {
-        await post(`/v1/inbox/${item.id}/redeliver`, { destination: item.destination, reason });
-        state.sent += 1;
-      } catch (problem) {
-        state.refused += 1;
-        state.last = problem;
-      }
-      setProgress({ ...state });
-    }
-    setProgress({ ...state, ended: true });
+  const [rate, setRate] = useState("");
+  const [job, setJob] = useState(null);
+  const plan = useLoad((signal) => post("/v1/inbox/jobs", replayOf(group, rate), signal), [rate]);
+  const leave = () => {
+    onDone();
+    onLeave();
+  };
+  if (job) return html`<${JobCard} id=${job} onLeave=${leave} />`;
+  if (!plan.data) {
+    return html`<div class="card">${plan.problem ? html`<${ProblemBox} problem=${plan.problem} retry=${plan.reload} />`
+      : html`<${Wait} words="Counting them…" />`}<div class="buttons"><button type="button" class="quiet" onClick=${onLeave}>Leave it</button></div></div>`;
+  }
+  const { token, count: number, at_least: more } = plan.data;
+  const send = async ({ reason }) => {
+    if (plan.busy || plan.problem) throw plan.problem ?? new Error("They are being counted again. Try in a moment.");
+    setJob((await post("/v1/inbox/jobs", { token, count: number, reason })).job.id);
     onDone();
   };
-  if (progress) {
-    return html`<div class="card" role="status"><h3>${progress.ended ? "Ended" : "Sending"}: ${count(progress.sent)} of ${count(progress.all)} sent again${
-        progress.refused ? `, ${count(progress.refused)} refused` : ""}</h3>
-      <progress max=${progress.all} value=${progress.sent + progress.refused} aria-label="How far it is"></progress>
-      <${ProblemBox} problem=${progress.last} />
-      <div class="buttons">${progress.ended ? html`<button type="button" onClick=${onLeave}>Close</button>`
-        : html`<button type="button" onClick=${() => { stop.current = true; }}>Stop</button>`}</div></div>`;
-  }
   const warnings = preflight(group, destination);
   const note = warnings.length ? warnings.map((each) => html`<span class="block">${each}</span>`) : `Nothing stands in the way at ${group.destination}.`;
-  return html`<div class="card"><${ActForm} act=${{ ...AGAIN, title: `Send ${count(group.items.length)} to ${group.destination} again` }}
-    note=${note} send=${run} onLeave=${onLeave} /></div>`;
+  return html`<div class="card"><${ActForm} act=${{ ...AGAIN, title: `Send ${more ? "at least " : ""}${count(number)} to ${group.destination} again` }}
+    note=${note} send=${send} onLeave=${onLeave}>${() => html`<${Input} id="act-rate" label="How fast">${(ties) => html`
+      <select ...${ties} value=${rate} onChange=${(event) => setRate(event.target.value)}>${RATES.map(([value, words]) => html`
+        <option value=${value}>${words}</option>`)}</select>`}<//>`}<//></div>`;
 }
 
 export function DeadLetters({ destinations, onDone }) {
