@@ -65,7 +65,7 @@ Async<InboxJob> InboxFront::plan(InboxJob job) {
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     return kept(book.plan_job(table, std::move(job), now), done);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 
@@ -75,7 +75,7 @@ Async<InboxJob> InboxFront::start(JobStart start) {
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     return kept(book.start_job(table, start, now), done);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 
@@ -85,7 +85,7 @@ Async<InboxJob> InboxFront::cancel(std::uint64_t number) {
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     return kept(book.cancel_job(table, number, now), done);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 
@@ -123,7 +123,7 @@ Async<JobProgress> InboxFront::advance(JobTurn turn) {
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     return kept(book.advance_job(table, turn, find, now), done);
   };
-  co_await submit(&call);
+  co_await make(&call);
   co_return answer_of(call, done);
 }
 

@@ -199,11 +199,11 @@ class InboxContract : public testing::TestWithParam<InboxBackend> {
     for (const store::DeliveryTally& tally : status()) all += tally.by_state.at(static_cast<std::size_t>(state));
     return all;
   }
-  // How long ago the oldest that had to wait was accepted.
-  std::optional<Millis> oldest_wait() {
+  // How many hours ago the oldest that had to wait was accepted.
+  std::optional<Millis::rep> oldest_hours() {
     const std::vector<store::DeliveryTally> tallies = status();
     if (tallies.empty() || !tallies.front().oldest) return std::nullopt;
-    return clock_.now() - *tallies.front().oldest;
+    return (clock_.now() - *tallies.front().oldest) / hour;
   }
   // The figures are those of the list, what was accepted is the sum of all states, and the auditor finds no stray.
   void expect_balance() {

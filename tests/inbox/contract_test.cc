@@ -95,30 +95,30 @@ TEST_P(InboxContract, TakesWhatIsDue) {
 // The oldest that had to wait is known while it has not ended, whether it waits or is tried again just now; what runs
 // since it came is not old yet.
 TEST_P(InboxContract, KnowsTheOldestThatWaits) {
-  EXPECT_EQ(oldest_wait(), std::nullopt);
-  clock_.advance(Millis{1'000});
+  EXPECT_EQ(oldest_hours(), std::nullopt);
+  clock_.advance(hour);
   const AcceptedEvent runs = accept("runs", true);
-  EXPECT_EQ(oldest_wait(), std::nullopt);
-  clock_.advance(Millis{1'000});
+  EXPECT_EQ(oldest_hours(), std::nullopt);
+  clock_.advance(hour);
   accept("first");
-  clock_.advance(Millis{2'000});
+  clock_.advance(2 * hour);
   accept("second");
-  clock_.advance(Millis{4'000});
-  EXPECT_EQ(oldest_wait(), Millis{6'000});
+  clock_.advance(4 * hour);
+  EXPECT_EQ(oldest_hours(), 6);
   ASSERT_EQ(taken_texts(1), std::vector<std::string>{"first"});
-  EXPECT_EQ(oldest_wait(), Millis{6'000});
+  EXPECT_EQ(oldest_hours(), 6);
   // One that is older than all of them has to wait from now on.
-  ASSERT_TRUE(settle(runs.id, 1, DeliveryState::waiting, Millis{100}).has_value());
-  EXPECT_EQ(oldest_wait(), Millis{7'000});
-  clock_.advance(Millis{100});
+  ASSERT_TRUE(settle(runs.id, 1, DeliveryState::waiting, hour).has_value());
+  EXPECT_EQ(oldest_hours(), 7);
+  clock_.advance(hour);
   for (const store::TakenDelivery& each : take()) {
     ASSERT_TRUE(settle(each.event.id, each.event.deliveries.front().attempt, DeliveryState::done).has_value());
   }
-  EXPECT_EQ(oldest_wait(), Millis{6'100});  // "first" still runs
+  EXPECT_EQ(oldest_hours(), 7);  // "first" still runs
   ASSERT_TRUE(change(runs.id, DeliveryChange::What::redeliver).has_value());
-  EXPECT_EQ(oldest_wait(), Millis{7'100});
+  EXPECT_EQ(oldest_hours(), 8);
   ASSERT_TRUE(change(runs.id, DeliveryChange::What::discard).has_value());
-  EXPECT_EQ(oldest_wait(), Millis{6'100});
+  EXPECT_EQ(oldest_hours(), 7);
   expect_balance();
 }
 

@@ -45,7 +45,12 @@ DeliveryTally tally_in(const PGresult* reply, int row) {
   tally.to = value_of(reply, row, 1);
   tally.accepted = number(2);
   for (std::size_t i = 1; i < delivery_states; ++i) tally.by_state.at(i) = number(static_cast<int>(i) + 2);
-  tally.bytes = number(static_cast<int>(delivery_states) + 2);
+  constexpr int bytes_column = static_cast<int>(delivery_states) + 2;
+  constexpr int oldest_column = bytes_column + 1;
+  tally.bytes = number(bytes_column);
+  if (PQgetisnull(reply, row, oldest_column) == 0) {
+    tally.oldest = inbox_time(number_of(value_of(reply, row, oldest_column)));
+  }
   return tally;
 }
 

@@ -157,9 +157,26 @@ BEGIN
 END
 $$;
 
+-- When the oldest was accepted that had to wait: of those that are due first, and of those that are tried again just now.
+-- There may be an older one that is due later; nothing counts rows.
+CREATE FUNCTION semel.inbox_oldest_3(the_source text, the_dest text) RETURNS bigint
+LANGUAGE sql VOLATILE
+AS $$
+  SELECT min(d.since)
+    FROM (SELECT q.id, q.place
+            FROM generate_series(0, 2) AS u(urgency),
+                 LATERAL (SELECT w.id, w.place FROM semel.inbox_due w
+                           WHERE w.dest = the_dest AND w.urgency = u.urgency ORDER BY w.at LIMIT 100) q
+          UNION ALL
+          SELECT t.id, t.place FROM semel.inbox_taken t) o
+    JOIN semel.inbox_deliveries d ON d.id = o.id AND d.place = o.place
+    JOIN semel.inbox_events e ON e.id = o.id
+   WHERE d.dest = the_dest AND e.source = the_source
+$$;
+
 CREATE FUNCTION semel.status_3(believed text, patience_ms integer)
 RETURNS TABLE (source text, dest text, accepted bigint, waiting bigint, running bigint, done bigint, dead bigint,
-               superseded bigint, skipped bigint, discarded bigint, unknown bigint, bytes bigint)
+               superseded bigint, skipped bigint, discarded bigint, unknown bigint, bytes bigint, oldest bigint)
 LANGUAGE plpgsql VOLATILE
 AS $$
 #variable_conflict use_column
@@ -169,7 +186,8 @@ BEGIN
   RETURN QUERY
     SELECT c.source, c.dest, sum(c.accepted)::bigint, sum(c.waiting)::bigint, sum(c.running)::bigint,
            sum(c.done)::bigint, sum(c.dead)::bigint, sum(c.superseded)::bigint, sum(c.skipped)::bigint,
-           sum(c.discarded)::bigint, sum(c.unknown)::bigint, sum(c.bytes)::bigint
+           sum(c.discarded)::bigint, sum(c.unknown)::bigint, sum(c.bytes)::bigint,
+           CASE WHEN sum(c.waiting) + sum(c.running) > 0 THEN semel.inbox_oldest_3(c.source, c.dest) END
       FROM semel.inbox_counts c GROUP BY c.source, c.dest ORDER BY c.source, c.dest;
 END
 $$;
