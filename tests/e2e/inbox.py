@@ -215,7 +215,7 @@ class Inbox(operators.Case):
 
     def test_the_next_of_an_object_runs_when_the_one_before_is_discarded(self):
         """However the one before it has ended: here an operator discards it while it waits."""
-        handler = Handler(lambda event, attempt: 200 if event != "evt_0" else server.Reply(503, [("Retry-After", "3600")]))
+        handler = Handler(lambda event, attempt: 200 if event != "evt_0" else server.Reply(503, [("Retry-After", "60")]))
         semel = self.start(handler, webhook='order = "fifo"')
         for number in range(3):
             self.send(semel, f"evt_{number}", created=1000 + number)
