@@ -16,8 +16,10 @@
 #include "store/call.h"
 #include "store/redis/resp.h"
 #include "store/redis/scripts.h"
+#include "store/waiting.h"
 #include <semel/clock.h>
 #include <semel/key.h>
+#include <semel/result.h>
 
 namespace semel::store::redis {
 namespace {
