@@ -60,10 +60,13 @@ class SentinelFaults(Faults):
         self.servers.come_back()
 
     def stop_the_primary(self):
-        """It comes back as one that thinks that it is still the primary, until the Sentinel tells it."""
+        """It comes back as one that thinks that it is still the primary, until it is told. A Sentinel would do that some ten
+        seconds later; until then there is no replica, and ends would wait for longer than clients do."""
         stopped = self.servers.primary
         with stopped.standing_still():
             self.servers.wait_for_promotion()
+        time.sleep(0.5)
+        stopped.run("REPLICAOF", "127.0.0.1", self.servers.primary.port)
         self.servers.wait_until_whole()
 
     def kill_the_primary_of_a_replica_that_was_cut_off(self):
