@@ -5,6 +5,7 @@ import json
 import harness
 import postgres_nodes
 import redis_server
+import redis_sets
 from harness import KEY_ONE, keyed
 
 CONFIG = harness.CONFIG + harness.ROUTE
@@ -25,7 +26,15 @@ class Nodes(harness.Case):
 
     def test_one_effect_per_key_under_the_hammer(self):
         """25 duplicates of each key at once, shared out over two gateways: the API acts once for each."""
-        server = self.server()
+        self.hammer(self.server())
+
+    def test_one_effect_per_key_in_a_cluster(self):
+        """The same with six servers."""
+        servers = redis_sets.Cluster(self.binary)
+        self.addCleanup(servers.close)
+        self.hammer(servers)
+
+    def hammer(self, server):
         api = self.demo("--without")
         upstream = "%s:%d" % api.address
         nodes = [self.node(server, upstream=upstream) for _ in range(2)]

@@ -1,8 +1,11 @@
 """A Redis server in a folder of its own: a socket in it, a port of the loopback if replicas are to follow it; ends with the
 program that started it."""
+import contextlib
+import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -22,12 +25,19 @@ def until(holds, seconds=30.0):
         time.sleep(0.05)
 
 
-class Redis(programs.Program):
-    """`settings` are options of redis-server: {"appendfsync": "everysec"}. It syncs every write unless they say otherwise."""
+def memory_folder():
+    """Where files are in memory, if there is such a place: a disk that others keep busy makes a server stand still for longer than
+    a gateway waits for it. A killed process loses nothing there either."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
-    def __init__(self, binary, **settings):
+
+class Redis(programs.Program):
+    """`settings` are options of redis-server: {"appendfsync": "everysec"}. It syncs every write unless they say otherwise. Its
+    folder is a new one `under` that one."""
+
+    def __init__(self, binary, under=None, **settings):
         self.binary = binary
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-redis-"))
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-redis-", dir=under or memory_folder()))
         self.socket = folder / "s"
         self.url = f"redis://{self.socket}"
         self.port = programs.free_port()
@@ -67,6 +77,14 @@ class Redis(programs.Program):
                    for name in names]
         return sum(1 for number in numbers if number.strip() not in ("1", "(integer) 1"))
 
+    @contextlib.contextmanager
+    def standing_still(self):
+        self.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal(signal.SIGCONT)
+
     def close(self):
         if self.is_running():
             self.kill()
@@ -76,7 +94,7 @@ class Redis(programs.Program):
 class Server(Redis):
     """A new one, started, and prepared."""
 
-    def __init__(self, binary, **settings):
-        super().__init__(binary, **settings)
+    def __init__(self, binary, under=None, **settings):
+        super().__init__(binary, under, **settings)
         self.start()
         self.prepare()

@@ -88,8 +88,22 @@ class Pair:
         """The one that was killed is started again, as the replica of the other."""
         self.follow(self.replica, self.primary)
         self.replica.start()
+        self.wait_until_whole()
+
+    def wait_until_whole(self):
         until(self.is_whole)
         until(self.sentinel_knows)
+
+    def cut_off(self):
+        """The replica gets nothing any more."""
+        self.replica.run("REPLICAOF", "127.0.0.1", 1)  # nobody is there
+
+    def promote_the_one_cut_off(self):
+        self.primary.kill()
+        self.wait_for_promotion()
+
+    def count(self, what):
+        return what(self.primary)
 
     def close(self):
         for each in (self.sentinel, *self.servers):
@@ -103,6 +117,7 @@ class Cluster:
         self.servers = [redis_server.Redis(binary, cluster_enabled="yes", cluster_port=programs.free_port(),
                                            cluster_node_timeout=1000, cluster_config_file="nodes.conf", **settings)
                         for _ in range(6)]
+        self.cut = None  # the replica that was cut off
         self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in self.servers[:3])
         try:
             for server in self.servers:
@@ -148,6 +163,30 @@ class Cluster:
         until(lambda: replica.run("ROLE", check=False).startswith("master"))
         primary.start()
         until(self.is_whole)
+
+    def stop(self, primary):
+        """It stands still until its replica is promoted, and finds itself replaced."""
+        replica = self.replica_of(primary)
+        with primary.standing_still():
+            until(lambda: replica.run("ROLE", check=False).startswith("master"))
+        until(self.is_whole)
+
+    def cut_off(self):
+        """The replica of one primary gets nothing any more: it may not log in."""
+        primary = self.primaries()[0]
+        self.cut = self.replica_of(primary)
+        self.cut.run("CONFIG", "SET", "masteruser", "nobody", "masterauth", "nothing")
+        primary.run("CLIENT", "KILL", "TYPE", "replica")
+        until(lambda: "state=online" not in primary.run("INFO", "replication"))
+
+    def promote_the_one_cut_off(self):
+        self.cut.run("CONFIG", "SET", "masteruser", "", "masterauth", "")
+        self.cut.run("CLUSTER", "FAILOVER", "TAKEOVER")
+        until(lambda: self.cut.run("ROLE", check=False).startswith("master"))
+        until(self.is_whole)
+
+    def count(self, what):
+        return sum(what(primary) for primary in self.primaries())
 
     def fail_over(self, primary, *how):
         """By its replica: asked nicely, FORCE or TAKEOVER."""

@@ -22,6 +22,7 @@ import player
 import postgres_server
 import programs
 import redis_server
+import redis_sets
 import script
 import stage as staging
 
@@ -51,6 +52,8 @@ def play_config(config, scenarios, options):
     server = postgres_server.Server(options.binary) if options.postgres else None
     if options.redis:
         server = redis_server.Server(options.binary)
+    if options.redis_cluster:
+        server = redis_sets.Cluster(options.binary)
     if server is not None:
         text = text.replace("embedded:$data", server.url)
     semel = gateway.Gateway(options.binary, text, scenarios=str(FOLDER), upstream="%s:%d" % stage.address, dead="%s:%d" % dead.address)
@@ -94,6 +97,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=16)
     parser.add_argument("--postgres", action="store_true", help="keep the keys on a PostgreSQL server of our own")
     parser.add_argument("--redis", action="store_true", help="keep the keys on a Redis server of our own")
+    parser.add_argument("--redis-cluster", action="store_true", help="the same on a cluster of our own")
     parser.add_argument("--frame-all", action="store_true",
                         help="send Content-Length: 0 with every POST without a body: cpp-httplib waits for one otherwise")
     parser.add_argument("--left-out", type=pathlib.Path, help="a file that names scenarios that are not for this program")
@@ -110,7 +114,7 @@ def main():
         scenarios += [scenario for scenario in script.parse(path) if options.only.lower() in scenario.title.lower()]
     if options.left_out and not options.only:
         scenarios = leave_out(scenarios, options.left_out)
-    if options.postgres or options.redis:  # that its disk is full is not ours to say, nor what is kept in memory
+    if options.postgres or options.redis or options.redis_cluster:  # that its disk is full is not ours to say, nor what is kept in memory
         scenarios = [scenario for scenario in scenarios if scenario.config == "standard"]
     scenarios.sort(key=lambda scenario: scenario.config)
     results = []

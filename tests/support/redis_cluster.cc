@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "store/redis/resp.h"
@@ -29,15 +30,24 @@ void await(const Holds& holds, const std::string& what) {
 
 }  // namespace
 
-RedisCluster::RedisCluster() {
-  std::string create = "redis-cli --cluster create";
+RedisCluster::RedisCluster(const RedisBehindTls* tls) : tls_(tls) {
+  std::string create = "redis-cli --cluster create" + (tls_ == nullptr ? std::string() : tls_->for_shell());
   for (std::size_t i = 0; i < server_count; ++i) {
     ports_.push_back(free_port());
     const std::string bus = std::to_string(free_port());
     const std::string port = std::to_string(ports_.back());
-    servers_.push_back(std::make_unique<RedisServer>(std::vector<std::string>{
-        "port " + port, "bind 127.0.0.1", "cluster-enabled yes", "cluster-port " + bus, "cluster-node-timeout 1000",
-        "repl-diskless-sync-delay 0", "cluster-config-file nodes.conf"}));
+    std::vector<std::string> settings{(tls_ == nullptr ? "port " : "tls-port ") + port,
+                                      "bind 127.0.0.1",
+                                      "cluster-enabled yes",
+                                      "cluster-port " + bus,
+                                      "cluster-node-timeout 1000",
+                                      "repl-diskless-sync-delay 0",
+                                      "cluster-config-file nodes.conf"};
+    if (tls_ != nullptr) {
+      settings.insert(settings.end(), {"tls-cluster yes", "tls-replication yes"});
+      for (std::string& each : tls_->settings()) settings.push_back(std::move(each));
+    }
+    servers_.push_back(std::make_unique<RedisServer>(std::move(settings)));
     create += " 127.0.0.1:" + port;
   }
   const std::string said = shell(create + " --cluster-replicas 1 --cluster-yes 2>&1");
@@ -60,7 +70,9 @@ RedisCluster& RedisCluster::shared() {
 }
 
 std::string RedisCluster::url() const {
-  return "redis+cluster://127.0.0.1:" + std::to_string(ports_[0]) + ",127.0.0.1:" + std::to_string(ports_[4]);
+  const std::string places =
+      "+cluster://127.0.0.1:" + std::to_string(ports_[0]) + ",127.0.0.1:" + std::to_string(ports_[4]);
+  return tls_ == nullptr ? "redis" + places : "rediss" + places + tls_->for_url();
 }
 
 std::vector<std::size_t> RedisCluster::primaries() const {

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "support/redis_server.h"
+#include "support/redis_set.h"
 
 namespace semel::test {
 
 class RedisCluster {
  public:
-  RedisCluster();
+  // With TLS between all of them, and to their clients, if `tls` is given.
+  explicit RedisCluster(const RedisBehindTls* tls = nullptr);
   RedisCluster(const RedisCluster&) = delete;
   RedisCluster& operator=(const RedisCluster&) = delete;
   // One for the whole program; started when it is first asked for.
@@ -38,6 +40,7 @@ class RedisCluster {
   void move_slot(std::uint16_t slot, std::size_t to) const;
 
  private:
+  const RedisBehindTls* const tls_;
   std::vector<std::uint16_t> ports_;
   std::vector<std::unique_ptr<RedisServer>> servers_;
 };

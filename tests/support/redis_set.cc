@@ -73,9 +73,22 @@ std::string shell(const std::string& command) {
 
 RedisBehindTls::RedisBehindTls() : folder_(fresh_folder()), port_(free_port()) {
   make_certificates(folder_);
-  server_ = std::make_unique<RedisServer>(std::vector<std::string>{
-      "tls-port " + std::to_string(port_), "bind 127.0.0.1", "tls-cert-file " + file("server.pem"),
-      "tls-key-file " + file("server.key"), "tls-ca-cert-file " + file("ca.pem"), "tls-auth-clients yes"});
+  std::vector<std::string> all = settings();
+  all.insert(all.end(), {"tls-port " + std::to_string(port_), "bind 127.0.0.1"});
+  server_ = std::make_unique<RedisServer>(all);
+}
+
+std::vector<std::string> RedisBehindTls::settings() const {
+  return {"tls-cert-file " + file("server.pem"), "tls-key-file " + file("server.key"),
+          "tls-ca-cert-file " + file("ca.pem"), "tls-auth-clients yes"};
+}
+
+std::string RedisBehindTls::for_shell() const {
+  return " --tls --cacert " + file("ca.pem") + " --cert " + file("client.pem") + " --key " + file("client.key");
+}
+
+std::string RedisBehindTls::for_url() const {
+  return "?ca=" + file("ca.pem") + "&cert=" + file("client.pem") + "&key=" + file("client.key");
 }
 
 RedisBehindTls::~RedisBehindTls() {
@@ -89,24 +102,32 @@ RedisBehindTls& RedisBehindTls::shared() {
 }
 
 std::string RedisBehindTls::url(const std::string& host) const {
-  return url_with(host, "?ca=" + file("ca.pem") + "&cert=" + file("client.pem") + "&key=" + file("client.key"));
+  return url_with(host, for_url());
 }
 
 std::string RedisBehindTls::url_with(const std::string& host, const std::string& options) const {
   return "rediss://" + host + ":" + std::to_string(port_) + options;
 }
 
-RedisWithSentinel::RedisWithSentinel(std::vector<std::string> settings) : folder_(fresh_folder()), port_(free_port()) {
+RedisWithSentinel::RedisWithSentinel(std::vector<std::string> settings, const RedisBehindTls* tls)
+    : tls_(tls), folder_(fresh_folder()), port_(free_port()) {
+  const std::string listen = tls_ == nullptr ? "port " : "tls-port ";
+  std::vector<std::string> secrets = tls_ == nullptr ? std::vector<std::string>() : tls_->settings();
+  if (tls_ != nullptr) secrets.emplace_back("tls-replication yes");
+  settings.insert(settings.end(), secrets.begin(), secrets.end());
   const std::string port = std::to_string(free_port());
-  settings.insert(settings.end(), {"port " + port, "bind 127.0.0.1", "repl-diskless-sync-delay 0"});
+  settings.insert(settings.end(), {listen + port, "bind 127.0.0.1", "repl-diskless-sync-delay 0"});
   servers_.push_back(std::make_unique<RedisServer>(settings));
-  settings[settings.size() - 3] = "port " + std::to_string(free_port());
+  settings[settings.size() - 3] = listen + std::to_string(free_port());
   settings.push_back("replicaof 127.0.0.1 " + port);
   servers_.push_back(std::make_unique<RedisServer>(settings));
   const std::filesystem::path config = folder_ / "sentinel.conf";
-  std::ofstream(config) << "port " << port_ << "\nbind 127.0.0.1\ndir " << folder_.string()
-                        << "\nsentinel monitor main 127.0.0.1 " << port
-                        << " 1\nsentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 3000\n";
+  std::ofstream file(config);
+  if (tls_ != nullptr) file << "port 0\n";
+  for (const std::string& each : secrets) file << each << "\n";
+  file << listen << port_ << "\nbind 127.0.0.1\ndir " << folder_.string() << "\nsentinel monitor main 127.0.0.1 "
+       << port << " 1\nsentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 3000\n";
+  file.close();
   pid_ = start_program({"redis-sentinel", config.string()}, folder_ / "log");
   await([&] { return primary().text({"INFO", "replication"}).find("state=online") != std::string::npos; }, "replica");
   await([&] { return ask("SENTINEL REPLICAS main").find("master-link-status\nok") != std::string::npos; }, "Sentinel");
@@ -125,11 +146,13 @@ RedisWithSentinel& RedisWithSentinel::shared() {
 }
 
 std::string RedisWithSentinel::url() const {
-  return "redis+sentinel://127.0.0.1:" + std::to_string(port_) + "/main";
+  const std::string place = "+sentinel://127.0.0.1:" + std::to_string(port_) + "/main";
+  return tls_ == nullptr ? "redis" + place : "rediss" + place + tls_->for_url();
 }
 
 std::string RedisWithSentinel::ask(const std::string& words) const {
-  return shell("redis-cli -p " + std::to_string(port_) + " " + words + " 2>&1");
+  const std::string secrets = tls_ == nullptr ? std::string() : tls_->for_shell();
+  return shell("redis-cli -p " + std::to_string(port_) + secrets + " " + words + " 2>&1");
 }
 
 }  // namespace semel::test

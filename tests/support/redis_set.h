@@ -30,6 +30,10 @@ class RedisBehindTls {
   // With these options instead: "?ca=…".
   [[nodiscard]] std::string url_with(const std::string& host, const std::string& options) const;
   [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  // For other servers with the same certificates: options of theirs, of redis-cli, and of an address.
+  [[nodiscard]] std::vector<std::string> settings() const;
+  [[nodiscard]] std::string for_shell() const;
+  [[nodiscard]] std::string for_url() const;
 
  private:
   std::filesystem::path folder_;
@@ -37,10 +41,10 @@ class RedisBehindTls {
   std::unique_ptr<RedisServer> server_;
 };
 
-// A primary, a replica, and a Sentinel that calls the primary "main".
+// A primary, a replica, and a Sentinel that calls the primary "main"; all of them over TLS if `tls` is given.
 class RedisWithSentinel {
  public:
-  explicit RedisWithSentinel(std::vector<std::string> settings = {});
+  explicit RedisWithSentinel(std::vector<std::string> settings = {}, const RedisBehindTls* tls = nullptr);
   ~RedisWithSentinel();
   RedisWithSentinel(const RedisWithSentinel&) = delete;
   RedisWithSentinel& operator=(const RedisWithSentinel&) = delete;
@@ -54,6 +58,7 @@ class RedisWithSentinel {
 
  private:
   std::vector<std::unique_ptr<RedisServer>> servers_;
+  const RedisBehindTls* const tls_;
   std::filesystem::path folder_;
   std::uint16_t port_;
   pid_t pid_ = -1;

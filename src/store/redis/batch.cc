@@ -2,6 +2,7 @@
 #include "store/redis/batch.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -15,14 +16,17 @@
 #include "store/call.h"
 #include "store/redis/resp.h"
 #include "store/redis/scripts.h"
+#include "store/waiting.h"
 #include <semel/clock.h>
 #include <semel/key.h>
+#include <semel/result.h>
 
 namespace semel::store::redis {
 namespace {
 
 constexpr std::size_t calls_max = 512;
 constexpr std::size_t body_bytes_max = 4U << 20U;  // of a batch; a single call may be larger
+constexpr std::size_t large_bytes = 256U << 10U;
 constexpr std::size_t latest_max = 10'000;
 
 std::size_t body_bytes(const StoreCall& call) {
@@ -40,26 +44,49 @@ std::optional<std::uint64_t> number_before(const RespValue& reply) {
 
 }  // namespace
 
+bool is_impatient(const RedisEntry& entry) {
+  const auto& request = entry.call().request;
+  return std::holds_alternative<ClaimCall>(request) || std::holds_alternative<SweepCall>(request) ||
+         std::holds_alternative<LookCall>(request);
+}
+
 void BatchMemory::remember(const Key& object, const Digest& event) {
   if (latest.size() >= latest_max) latest.clear();
   latest.insert_or_assign(object, event);
 }
 
 CallBatch::CallBatch(RedisQueue& queue, BatchMemory& memory) : memory_(memory) {
-  std::size_t bytes = 0;
   while (!queue.empty() && entries_.size() < calls_max) {
-    bytes += body_bytes(queue.front().call());
-    if (!entries_.empty() && bytes > body_bytes_max) return;
+    const std::size_t bytes = body_bytes(queue.front().call());
+    if (!entries_.empty() && body_bytes_ + bytes > body_bytes_max) break;
+    body_bytes_ += bytes;
     entries_.push_back(std::move(queue.front()));
     queue.pop_front();
+  }
+  form_groups();
+}
+
+// A call joins the last group of its kind, if it may. The calls of a batch come from callers that do not wait for each
+// other, so their order is nobody's.
+void CallBatch::form_groups() {
+  std::array<std::optional<std::size_t>, std::variant_size_v<decltype(StoreCall::request)>> last;
+  for (RedisEntry& entry : entries_) {
+    const bool sociable = memory_.buckets.count() == 1 && is_sociable(entry);
+    std::optional<std::size_t>& at = last.at(entry.call().request.index());
+    if (sociable && at && may_join(entry, *groups_[*at].entries.front())) {
+      groups_[*at].entries.push_back(&entry);
+      continue;
+    }
+    if (sociable) at = groups_.size();
+    groups_.push_back({.entries = {&entry}});
   }
 }
 
 std::string CallBatch::encode(const ScriptHashes& hashes, const Ending& ending) {
   std::string out;
-  for (const RedisEntry& entry : entries_) {
-    counts_.push_back(append_call(out, hashes, entry, memory_));
-    replies_ += counts_.back();
+  for (Group& group : groups_) {
+    group.replies = append_calls(out, hashes, group.entries, memory_);
+    replies_ += group.replies;
   }
   const std::string& beat = hashes.at(static_cast<std::size_t>(Script::beat));
   append_command(out, {"EVALSHA", beat, "1", ending.beat_name, std::to_string(ending.beat.number)});
@@ -70,8 +97,32 @@ std::string CallBatch::encode(const ScriptHashes& hashes, const Ending& ending) 
   return out;
 }
 
+bool CallBatch::is_large() const {
+  return body_bytes_ > large_bytes;
+}
+
 Time CallBatch::deadline() const {
-  return std::ranges::max_element(entries_, {}, &RedisEntry::deadline)->deadline;
+  Time last{};
+  for (const RedisEntry& entry : entries_) {
+    if (entry.waiting != nullptr) last = std::max(last, entry.deadline);
+  }
+  return last;
+}
+
+std::vector<Waiting> CallBatch::give_up(const Error& error) {
+  std::vector<Waiting> told;
+  for (RedisEntry& entry : entries_) {
+    if (entry.waiting == nullptr || !is_impatient(entry)) continue;
+    refuse(entry.call(), error);
+    told.push_back(std::move(*entry.waiting));
+    entry.waiting.reset();
+  }
+  return told;
+}
+
+std::vector<RedisEntry> CallBatch::take() {
+  std::erase_if(entries_, [](const RedisEntry& entry) { return entry.waiting == nullptr; });
+  return std::move(entries_);
 }
 
 CallBatch::Outcome CallBatch::read(std::vector<RespValue>& replies, const Ending& ending) {
@@ -89,22 +140,31 @@ CallBatch::Outcome CallBatch::read(std::vector<RespValue>& replies, const Ending
     outcome.again = take();
     return outcome;
   }
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    RedisEntry& entry = entries_[i];
-    const Fate fate = read_call(entry, std::span(replies).subspan(at, counts_[i]), memory_, outcome.trouble);
-    at += counts_[i];
-    if (fate == Fate::reconnect) outcome.verdict = Verdict::reconnect;
-    if (fate == Fate::missed) ++outcome.effects;
-    if (fate == Fate::again || fate == Fate::reconnect) {
-      outcome.again.push_back(std::move(entry));
-    } else if (fate == Fate::later || fate == Fate::elsewhere) {
-      (fate == Fate::later ? outcome.later : outcome.elsewhere).push_back(std::move(entry));
-    } else {
-      outcome.answered.push_back(std::move(*entry.waiting));
+  std::span<RespValue> rest(replies);
+  for (const Group& group : groups_) {
+    const std::span<RespValue> own = rest.first(group.replies);
+    rest = rest.subspan(group.replies);
+    const bool list = own.size() == 1 && own.front().items.size() == group.entries.size();
+    for (std::size_t i = 0; i < group.entries.size(); ++i) {
+      RedisEntry& entry = *group.entries[i];
+      if (entry.waiting == nullptr) continue;
+      const std::span<RespValue> said = list ? std::span(own.front().items).subspan(i, 1) : own;
+      sort_out(entry, read_call(entry, said, memory_, outcome.trouble), outcome);
     }
   }
   return outcome;
+}
+
+void CallBatch::sort_out(RedisEntry& entry, Fate fate, Outcome& outcome) {
+  if (fate == Fate::reconnect) outcome.verdict = Verdict::reconnect;
+  if (fate == Fate::missed) ++outcome.effects;
+  if (fate == Fate::again || fate == Fate::reconnect) {
+    outcome.again.push_back(std::move(entry));
+  } else if (fate == Fate::later || fate == Fate::elsewhere) {
+    (fate == Fate::later ? outcome.later : outcome.elsewhere).push_back(std::move(entry));
+  } else {
+    outcome.answered.push_back(std::move(*entry.waiting));
+  }
 }
 
 }  // namespace semel::store::redis

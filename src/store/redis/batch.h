@@ -1,4 +1,8 @@
-// A batch: calls that go to the server together, in the order in which they came, and end with a beat.
+// A batch: calls that go to the server together and end with a beat.
+//
+// On a single server all claims of a batch on the same terms are one call of a script, and so are all ends: to begin a
+// script costs the server more than to judge a key. In a cluster each call goes alone, so that those whose keys are on
+// their way to another server hold up nobody.
 //
 // The beat writes the number of the batch and answers the one before it. So the batch has written something, also if
 // its calls have only read, and WAIT covers what it has read; and a server that has lost a batch meanwhile, or is
@@ -65,9 +69,17 @@ struct BatchMemory {
   void remember(const Key& object, const Digest& event);
 };
 
-// Adds the commands of a call, and returns how many replies they have.
-std::size_t append_call(std::string& out, const ScriptHashes& hashes, const RedisEntry& entry,
-                        const BatchMemory& memory);
+// Calls that go as one: a single one of any kind, or claims on the same terms, or ends with small answers.
+using CallGroup = std::span<RedisEntry* const>;
+// Whether the call may be joined to others, and to this one.
+bool is_sociable(const RedisEntry& entry);
+bool may_join(const RedisEntry& entry, const RedisEntry& other);
+
+// Claims and looks. Not so the end of a claim: what it reports has happened.
+bool is_impatient(const RedisEntry& entry);
+
+// Adds the commands of a group, and returns how many replies they have.
+std::size_t append_calls(std::string& out, const ScriptHashes& hashes, CallGroup group, const BatchMemory& memory);
 
 enum class Fate : std::uint8_t {
   answered,
@@ -77,7 +89,8 @@ enum class Fate : std::uint8_t {
   elsewhere,
   reconnect,
 };
-// Reads the replies to a call. `trouble` is set if the server says that it takes no writes for now.
+// Reads the replies to a call that went alone, or one of the list that a group was answered with. `trouble` is set if
+// the server says that it takes no writes for now.
 Fate read_call(RedisEntry& entry, std::span<RespValue> replies, BatchMemory& memory, std::optional<Error>& trouble);
 
 class CallBatch {
@@ -95,7 +108,8 @@ class CallBatch {
   std::string encode(const ScriptHashes& hashes, const Ending& ending);
   [[nodiscard]] std::size_t replies() const { return replies_; }
   [[nodiscard]] std::size_t calls() const { return entries_.size(); }
-  [[nodiscard]] Time deadline() const;  // of the most patient call
+  [[nodiscard]] bool is_large() const;  // so that it may take long on a slow line
+  [[nodiscard]] Time deadline() const;  // of the most patient call that has not been given up
 
   enum class Verdict : std::uint8_t {
     told,       // the answers hold
@@ -115,14 +129,25 @@ class CallBatch {
   // `replies` are as many as replies() says.
   Outcome read(std::vector<RespValue>& replies, const Ending& ending);
 
-  // Hands out the calls, if there is nothing to read.
-  [[nodiscard]] std::vector<RedisEntry> take() { return std::move(entries_); }
+  // Refuses the calls that do not wait for a silent server, and hands out who made them. The others stay.
+  std::vector<Waiting> give_up(const Error& error);
+
+  // Hands out the calls that have not been given up, if there is nothing to read.
+  [[nodiscard]] std::vector<RedisEntry> take();
 
  private:
+  struct Group {
+    std::vector<RedisEntry*> entries;
+    std::size_t replies = 0;
+  };
+  void form_groups();
+  void sort_out(RedisEntry& entry, Fate fate, Outcome& outcome);
+
   BatchMemory& memory_;
   std::vector<RedisEntry> entries_;
-  std::vector<std::size_t> counts_;  // replies of each entry
+  std::vector<Group> groups_;
   std::size_t replies_ = 0;
+  std::size_t body_bytes_ = 0;
 };
 
 }  // namespace semel::store::redis

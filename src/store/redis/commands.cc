@@ -25,46 +25,44 @@ namespace {
 
 constexpr std::size_t sweep_looks = 200;              // so that no other call waits long behind a sweep
 constexpr std::size_t apart_from_bytes = 16U << 10U;  // Lua copies a large answer several times
+constexpr std::size_t small_bytes = 4U << 10U;        // of an answer that goes with others; its fields come on top
 constexpr std::string_view body_ms = "600000";        // for which an answer waits for the end that names it
 
 std::string_view view(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-// One call being written.
+std::string_view takes_of(const Terms& terms) {
+  return terms.lapsed == Terms::Lapsed::taken_over ? "1" : "0";
+}
+
+// One group being written. What `entry_` says holds for all of it.
 class CallWriter {
  public:
-  CallWriter(std::string& out, const ScriptHashes& hashes, const RedisEntry& entry, const BatchMemory& memory)
+  CallWriter(std::string& out, const ScriptHashes& hashes, CallGroup group, const BatchMemory& memory)
       : out_(out),
         hashes_(hashes),
-        entry_(entry),
+        group_(group),
+        entry_(*group.front()),
         memory_(memory),
-        id_(entry.call().key.id),
-        tag_(memory.buckets.tag(entry.bucket)),
+        id_(entry_.call().key.id),
+        tag_(memory.buckets.tag(entry_.bucket)),
         name_(record_name(id_, tag_)),
         index_(index_name(tag_)) {}
 
   void operator()(const ClaimCall& request) {
     const Terms& terms = request.terms;
-    const std::string owner = eight_bytes(terms.owner);
-    const std::string lease = std::to_string(terms.lease.count());
-    const std::string ttl = std::to_string(terms.ttl.count());
-    const std::string_view takes = terms.lapsed == Terms::Lapsed::taken_over ? "1" : "0";
-    const std::string over = terms.only_over ? fence_bytes(*terms.only_over) : std::string();
-    const std::string tail = tail_of(entry_.call().key);
-    std::vector<std::string_view> arguments{view(request.fingerprint.digest), owner, lease, ttl, takes, over, tail};
-    if (terms.order == nullptr) return script(Script::claim, {name_, index_}, arguments);
-    const Order& order = *terms.order;
-    const auto latest = memory_.latest.find(order.object);
-    const bool guessed = latest != memory_.latest.end();
-    const std::string other = guessed ? record_name(latest->second, tag_) : name_;
-    const std::string company = eight_bytes(order.company);
-    const std::string object = record_name(order.object.id, tag_);
-    for (const std::string_view more : {std::string_view(order.stamp), std::string_view(company), view(id_),
-                                        guessed ? view(latest->second) : std::string_view()}) {
-      arguments.push_back(more);
+    if (terms.order != nullptr) return ordered(request, *terms.order);
+    begin(Script::claim, 4 + (2 * group_.size()));
+    word(std::to_string(terms.lease.count()));
+    word(std::to_string(terms.ttl.count()));
+    word(takes_of(terms));
+    word(terms.only_over ? fence_bytes(*terms.only_over) : std::string());
+    for (const RedisEntry* each : group_) {
+      const auto& claim = std::get<ClaimCall>(each->call().request);
+      word(eight_bytes(claim.terms.owner));
+      word(std::string(view(claim.fingerprint.digest)).append(tail_of(each->call().key)));
     }
-    script(Script::ordered, {name_, index_, object, other}, arguments);
   }
 
   void operator()(const RenewCall& request) {
@@ -75,17 +73,20 @@ class CallWriter {
 
   void operator()(const CompleteCall& request) {
     runtime::failpoint("completion-begun");
-    if (request.response == nullptr) return end(request.fence, "u", {});
+    if (request.response == nullptr) return end(request.fence, "u");
+    if (group_.size() > 1) return end_all();
     const std::string answer = answer_bytes(id_, request.fence, request.response);
-    if (answer.size() < apart_from_bytes || entry_.whole) return end(request.fence, "d", answer);
+    const std::string fence = fence_bytes(request.fence);
+    if (answer.size() < apart_from_bytes || entry_.whole) {
+      return script(Script::end, {index_, name_}, {"d", "0", fence, answer});
+    }
     // The first answer stays, so it is not written over; under the owner's name nobody else's is touched.
     const std::string body = body_name(id_, request.fence.owner, tag_);
     command(std::vector<std::string_view>{"SET", body, answer, "NX", "PX", body_ms});
-    const std::string fence = fence_bytes(request.fence);
-    script(Script::end, {name_, index_, body}, {fence, "d", "", channel_name(id_, tag_)});
+    script(Script::end, {index_, name_, body}, {"d", "1", fence, ""});
   }
 
-  void operator()(const ReleaseCall& request) { end(request.fence, "f", {}); }
+  void operator()(const ReleaseCall& request) { end(request.fence, "f"); }
 
   void operator()(const SweepCall& /*request*/) {
     const auto place = memory_.swept.find(entry_.bucket);
@@ -135,10 +136,52 @@ class CallWriter {
   [[nodiscard]] std::size_t replies() const { return replies_; }
 
  private:
-  void end(const Fence& fence, std::string_view state, std::string_view answer) {
-    const std::string bytes = fence_bytes(fence);
-    script(Script::end, {name_, index_}, {bytes, state, answer, channel_name(id_, tag_)});
+  void ordered(const ClaimCall& request, const Order& order) {
+    const Terms& terms = request.terms;
+    const std::string owner = eight_bytes(terms.owner);
+    const std::string lease = std::to_string(terms.lease.count());
+    const std::string ttl = std::to_string(terms.ttl.count());
+    const std::string over = terms.only_over ? fence_bytes(*terms.only_over) : std::string();
+    const std::string tail = tail_of(entry_.call().key);
+    const auto latest = memory_.latest.find(order.object);
+    const bool guessed = latest != memory_.latest.end();
+    const std::string other = guessed ? record_name(latest->second, tag_) : name_;
+    const std::string company = eight_bytes(order.company);
+    const std::string object = record_name(order.object.id, tag_);
+    script(Script::ordered, {name_, index_, object, other},
+           {view(request.fingerprint.digest), owner, lease, ttl, takes_of(terms), over, tail, order.stamp, company,
+            view(id_), guessed ? view(latest->second) : std::string_view()});
   }
+
+  void end(const Fence& fence, std::string_view state) {
+    const std::string bytes = fence_bytes(fence);
+    script(Script::end, {index_, name_}, {state, "0", bytes, ""});
+  }
+
+  void end_all() {
+    begin(Script::end, 2 + (2 * group_.size()));
+    word("d");
+    word("0");
+    for (const RedisEntry* each : group_) {
+      const auto& complete = std::get<CompleteCall>(each->call().request);
+      word(fence_bytes(complete.fence));
+      word(answer_bytes(each->call().key.id, complete.fence, complete.response));
+    }
+  }
+
+  // A script for the whole group, up to its keys.
+  void begin(Script which, std::size_t arguments) {
+    if (entry_.asking) append_command(out_, {"ASKING"});
+    replies_ += entry_.asking ? 2 : 1;
+    append_head(out_, 4 + group_.size() + arguments);
+    word("EVALSHA");
+    word(hashes_.at(static_cast<std::size_t>(which)));
+    word(std::to_string(1 + group_.size()));
+    word(index_);
+    word(name_);
+    for (const RedisEntry* each : group_.subspan(1)) word(record_name(each->call().key.id, tag_));
+  }
+  void word(std::string_view text) { append_word(out_, text); }
 
   void script(Script which, std::initializer_list<std::string_view> keys, std::span<const std::string_view> arguments) {
     const std::string count = std::to_string(keys.size());
@@ -161,6 +204,7 @@ class CallWriter {
 
   std::string& out_;
   const ScriptHashes& hashes_;
+  const CallGroup group_;
   const RedisEntry& entry_;
   const BatchMemory& memory_;
   const Digest& id_;
@@ -172,9 +216,25 @@ class CallWriter {
 
 }  // namespace
 
-std::size_t append_call(std::string& out, const ScriptHashes& hashes, const RedisEntry& entry,
-                        const BatchMemory& memory) {
-  CallWriter writer(out, hashes, entry, memory);
+bool is_sociable(const RedisEntry& entry) {
+  if (entry.fetching || entry.asking || entry.whole) return false;
+  if (const auto* claim = std::get_if<ClaimCall>(&entry.call().request)) {
+    return claim->terms.order == nullptr && !claim->terms.only_over;
+  }
+  const auto* complete = std::get_if<CompleteCall>(&entry.call().request);
+  return complete != nullptr && complete->response != nullptr && complete->response->body.size() < small_bytes;
+}
+
+bool may_join(const RedisEntry& entry, const RedisEntry& other) {
+  const auto* claim = std::get_if<ClaimCall>(&entry.call().request);
+  if (claim == nullptr) return true;
+  const Terms& theirs = std::get<ClaimCall>(other.call().request).terms;
+  return claim->terms.lease == theirs.lease && claim->terms.ttl == theirs.ttl && claim->terms.lapsed == theirs.lapsed;
+}
+
+std::size_t append_calls(std::string& out, const ScriptHashes& hashes, CallGroup group, const BatchMemory& memory) {
+  CallWriter writer(out, hashes, group, memory);
+  const RedisEntry& entry = *group.front();
   if (entry.fetching) {
     writer.fetch(entry.fetching->value.record);
   } else {

@@ -26,9 +26,13 @@ constexpr std::size_t room_bytes = 64U << 10U;
 
 }  // namespace
 
+Error memory_full() {
+  return {.code = Code::full, .detail = "Redis has no memory left (maxmemory)"};
+}
+
 Error refusal_of(const RespValue& reply) {
   std::string detail = "Redis: " + reply.text;
-  if (reply.is_error("OOM")) return {.code = Code::full, .detail = "Redis has no memory left (maxmemory)"};
+  if (reply.is_error("OOM")) return memory_full();
   if (reply.is_error("NOPERM")) detail += "; docs/redis.md names the rights that a gateway needs";
   return {.code = Code::unavailable, .detail = std::move(detail)};
 }

@@ -45,6 +45,8 @@ class RedisConnection {
   std::size_t sent_ = 0;  // of `unsent_`
 };
 
+// Code::full.
+Error memory_full();
 // What a server says of itself as an error, for an operator; never what was asked.
 Error refusal_of(const RespValue& reply);
 

@@ -34,7 +34,7 @@ namespace semel::store::redis {
 namespace {
 
 constexpr Millis pause_min{50};
-constexpr Millis pause_max{400};  // a replica that was promoted is to be used within a second
+constexpr Millis pause_max{200};  // a replica that was promoted is to be used within a second
 constexpr Millis look_every{10'000};
 constexpr Millis look_soon{1'000};  // while no claims are taken
 

@@ -36,9 +36,11 @@ namespace {
 
 constexpr std::size_t connections = 2;  // while one waits for WAIT or a sync, the next batch gathers
 constexpr Millis grace{500};            // for a connection to come back before claims are refused
+constexpr Millis silence_max{800};      // of a server that is there: new requests are to be refused within a second
 constexpr Millis tick{50};              // how exact deadlines are
 constexpr Millis pause{20};             // before a server that takes no writes is asked again
-constexpr Millis wait_max{1'000};       // of WAIT
+constexpr Millis idle_max{1'000};       // of the driver's thread
+constexpr Millis wait_max{500};         // of WAIT; less than silence
 constexpr std::size_t hops_max = 4;     // of a call that servers send to each other, before it rests
 
 Error late() {
@@ -47,13 +49,6 @@ Error late() {
 
 Error closed_error() {
   return {.code = Code::unavailable, .detail = "the store was closed; the call may have been applied"};
-}
-
-// Not so the end of a claim: what it reports has happened.
-bool is_impatient(const RedisEntry& entry) {
-  const auto& request = entry.call().request;
-  return std::holds_alternative<ClaimCall>(request) || std::holds_alternative<SweepCall>(request) ||
-         std::holds_alternative<LookCall>(request);
 }
 
 bool is_claim(const RedisEntry& entry) {
@@ -191,6 +186,7 @@ void RedisDriver::take_in(Intake::Taken taken) {
   for (Result<RedisLink>& link : taken.links) {
     if (link) {
       state_.pipes.push_back(std::make_unique<RedisPipe>(*std::move(link)));
+      state_.heard_at = clock_.stopwatch();
       state_.down.reset();
       state_.refusal.reset();
     } else {
@@ -214,6 +210,7 @@ void RedisDriver::expire() {
     RedisPipe& pipe = *state_.pipes[i];
     if (pipe.batch != nullptr && pipe.batch->deadline() <= now) lose(pipe, late());
   }
+  notice_silence();
   const bool gone = state_.pipes.empty() && now >= state_.lost_at + grace;
   const Error silence{.code = Code::unavailable, .detail = "Redis cannot be reached"};
   if (gone) state_.down = state_.refusal.value_or(silence);
@@ -225,6 +222,22 @@ void RedisDriver::expire() {
   for (RedisEntry& entry : take_if(state_.queue, [&](const RedisEntry& each) { return each.deadline <= now; })) {
     refuse_now(std::move(entry), late());
   }
+}
+
+// A server that stands still keeps its connections. Claims do not wait for it; what has happened goes again over
+// another connection, unless this one may be busy with large answers.
+void RedisDriver::notice_silence() {
+  const Error silence{.code = Code::unavailable, .detail = "Redis does not answer; the call may have been applied"};
+  const auto now = clock_.stopwatch();
+  bool silent = false;
+  for (std::size_t i = state_.pipes.size(); i-- > 0;) {
+    RedisPipe& pipe = *state_.pipes[i];
+    if (pipe.batch == nullptr || now - pipe.sent_at <= silence_max) continue;
+    silent = true;
+    for (Waiting& waiting : pipe.batch->give_up(silence)) state_.answered.add(std::move(waiting));
+    if (!pipe.link.connection.has_unsent() && !pipe.batch->is_large()) lose(pipe, silence);
+  }
+  if (silent && now - state_.heard_at > silence_max) state_.down = silence;
 }
 
 void RedisDriver::send() {
@@ -253,7 +266,7 @@ void RedisDriver::wait() {
   const auto busy = [](const auto& pipe) { return pipe->batch != nullptr; };
   const bool idle = state_.queue.empty() && state_.later.empty() && std::ranges::none_of(state_.pipes, busy);
   const bool paused = clock_.now() < state_.pause_until;
-  intake_.wait(sockets, idle ? wait_max : paused || !state_.later.empty() ? pause : tick);
+  intake_.wait(sockets, idle ? idle_max : paused || !state_.later.empty() ? pause : tick);
   for (std::size_t i = sockets.size(); i-- > 0;) {  // from behind: one that is lost leaves its place
     if (sockets[i].revents != 0) advance(*state_.pipes[i]);
   }
@@ -276,6 +289,8 @@ void RedisDriver::settle(RedisPipe& pipe) {
   if (outcome.found) beats_.find(pipe.link.slot, *outcome.found);
   const bool told = !outcome.answered.empty() || outcome.verdict == CallBatch::Verdict::told;
   if (told) {
+    state_.heard_at = clock_.stopwatch();
+    state_.down.reset();
     beats_.acknowledge(pipe.link.slot, pipe.ending.beat.number, outcome.effects, clock_.now());
     if (options_.on_commit) options_.on_commit(calls, clock_.stopwatch() - pipe.sent_at);
   }

@@ -82,6 +82,7 @@ class RedisDriver {
   void serve();
   void take_in(Intake::Taken taken);
   void expire();
+  void notice_silence();
   void send();
   void wait();
   void advance(RedisPipe& pipe);
@@ -112,9 +113,10 @@ class RedisDriver {
     BatchMemory memory{};
     Wakes answered{};
     std::optional<Error> refusal{};  // why the last one could not be made
-    std::optional<Error> down{};     // why claims are refused: there has been no connection for a while
+    std::optional<Error> down{};     // why claims are refused: there has been no connection, or no answer, for a while
     Time lost_at{};                  // when the last one went
-    Time pause_until{};              // the server takes no writes for now
+    std::chrono::nanoseconds heard_at{};  // by the stopwatch: when the server answered last
+    Time pause_until{};                   // the server takes no writes for now
   };
   State state_;
   RedisDialer dialer_;

@@ -141,6 +141,8 @@ class ReplyReader {
         return Fate::answered;
       case 'l':
         return guess_again(order);
+      case 'x':
+        return refuse_it(entry_, memory_full());
       default:
         return refuse_it(entry_, letter() == 'c' ? unreadable() : nonsense());
     }
@@ -207,9 +209,9 @@ class ReplyReader {
   BatchMemory& memory_;
 };
 
-bool is_impatient(const StoreCall& call) {
-  return std::holds_alternative<ClaimCall>(call.request) || std::holds_alternative<SweepCall>(call.request) ||
-         std::holds_alternative<LookCall>(call.request);
+Fate read_one(RedisEntry& entry, const RespValue& reply, BatchMemory& memory) {
+  if (reply.kind != RespValue::Kind::text) return refuse_it(entry, nonsense());
+  return std::visit(ReplyReader(entry, reply.text, memory), entry.call().request);
 }
 
 }  // namespace
@@ -233,12 +235,13 @@ Fate read_call(RedisEntry& entry, std::span<RespValue> all, BatchMemory& memory,
     if (is_one_of(each, elsewhere)) return Fate::reconnect;
     if (!is_one_of(each, not_now)) continue;
     trouble = refusal_of(each);
-    return is_impatient(entry.call()) ? refuse_it(entry, *trouble) : Fate::again;
+    return is_impatient(entry) ? refuse_it(entry, *trouble) : Fate::again;
   }
   if (reply.is_error()) return refuse_it(entry, refusal_of(reply));
   if (entry.fetching) return read_body(entry, reply);
-  if (reply.kind != RespValue::Kind::text) return refuse_it(entry, nonsense());
-  return std::visit(ReplyReader(entry, reply.text, memory), entry.call().request);
+  if (reply.kind == RespValue::Kind::list && reply.items.size() == 1)
+    return read_one(entry, reply.items.front(), memory);
+  return read_one(entry, reply, memory);
 }
 
 }  // namespace semel::store::redis

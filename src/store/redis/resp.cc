@@ -2,6 +2,7 @@
 // rest of it came late.
 #include "store/redis/resp.h"
 
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -104,13 +105,27 @@ Walk step(RespCursor& place, std::size_t depth, RespValue* value) {
   return step_items(place, number, depth, value);
 }
 
+void append_size(std::string& out, char type, std::size_t size) {
+  std::array<char, 24> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), size);
+  out += type;
+  out.append(digits.data(), end).append("\r\n");
+}
+
 }  // namespace
 
+void append_head(std::string& out, std::size_t words) {
+  append_size(out, '*', words);
+}
+
+void append_word(std::string& out, std::string_view word) {
+  append_size(out, '$', word.size());
+  out.append(word).append("\r\n");
+}
+
 void append_command(std::string& out, std::span<const std::string_view> words) {
-  out.append("*").append(std::to_string(words.size())).append("\r\n");
-  for (const std::string_view word : words) {
-    out.append("$").append(std::to_string(word.size())).append("\r\n").append(word).append("\r\n");
-  }
+  append_head(out, words.size());
+  for (const std::string_view word : words) append_word(out, word);
 }
 
 void RespReader::feed(std::string_view bytes) {

@@ -12,18 +12,20 @@ namespace {
 // What runs may end also when the memory is full, because nobody is helped by an outcome that cannot be kept.
 constexpr std::string_view always = "#!lua flags=allow-oom\n";
 
+// Numbers are written as text once, since the server takes long to do it for every command. The states are the letters
+// d, f, r and u.
 constexpr std::string_view common = R"lua(
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local sub, pack, max = string.sub, struct.pack, math.max
+local sub, byte, pack, max = string.sub, string.byte, struct.pack, math.max
+local states = {[100] = true, [102] = true, [114] = true, [117] = true}
 local function number(v, at) return (struct.unpack('>I8', v, at)) end
 local function bytes(n) return pack('>I8', n) end
-local function damaged(v)
-  return #v < 97 or string.byte(v, 1) ~= 1 or not string.find('rduf', sub(v, 2, 2), 1, true)
-end
+local function digits(n) return string.format('%.0f', n) end
+local function damaged(v) return #v < 97 or byte(v, 1) ~= 1 or not states[byte(v, 2)] end
 local function lapsed(v) return sub(v, 2, 2) == 'r' and now >= number(v, 33) end
 local function expired(v) return now >= number(v, 41) and (sub(v, 2, 2) ~= 'r' or lapsed(v)) end
-local function head(v) return sub(v, 1, 97 + string.byte(v, 97)) end
+local function head(v) return sub(v, 1, 97 + byte(v, 97)) end
 local function again(key, v) redis.call('SET', key, v, 'KEEPTTL') end
 local function put(key, v)
   local expires = number(v, 41)
@@ -31,47 +33,81 @@ local function put(key, v)
 end
 )lua";
 
-// KEYS: record, index. ARGV: fingerprint, owner, lease, ttl, takes, over, tail.
+// What a claim is told of the record `v` that is there; nothing if it may have the key, then how often the key was
+// granted before, and whether its outcome is in doubt.
 constexpr std::string_view judge = R"lua(
-local v = redis.call('GET', KEYS[1])
-local count, doubted = 0, '0'
-if v and damaged(v) then return 'c' end
-if v and not expired(v) then
-  local state, owner = sub(v, 2, 2), sub(v, 17, 24)
-  local over = lapsed(v)
-  local late = owner == ARGV[2] and state ~= 'r'
-  local same = sub(v, 49, 80) == ARGV[1]
+local function judge(key, v, owner, fingerprint, takes, over)
+  if damaged(v) then return 'c' end
+  if expired(v) then return nil, 0, '0' end
+  local state, late = sub(v, 2, 2), lapsed(v)
+  local same, own = sub(v, 49, 80) == fingerprint, sub(v, 17, 24) == owner
   local free = state == 'f' and (sub(v, 5, 5) == '0' or same)
-  local open = (state == 'u' or over) and ARGV[5] == '1' and same and (ARGV[6] == '' or ARGV[6] == sub(v, 9, 24))
-  if late or not (free or open) then
-    if state == 'r' and not over and owner == ARGV[2] then
-      again(KEYS[1], v)
+  local open = (state == 'u' or late) and takes == '1' and same and (over == '' or over == sub(v, 9, 24))
+  if (own and state ~= 'r') or not (free or open) then
+    if state == 'r' and not late and own then
+      again(key, v)
       return 'g' .. sub(v, 9, 16) .. sub(v, 41, 48)
     end
     return 'h' .. bytes(now) .. v
   end
-  count = number(v, 9)
-  if sub(v, 5, 5) == '1' or state ~= 'f' then doubted = '1' end
+  if sub(v, 5, 5) == '1' or state ~= 'f' then return nil, number(v, 9), '1' end
+  return nil, number(v, 9), '0'
 end
-local lease, expires = now + ARGV[3], now + ARGV[4]
-local grant = '\1r00' .. doubted .. '\0\0\0' .. bytes(count + 1) .. ARGV[2] .. bytes(now) .. bytes(lease)
-              .. bytes(expires) .. ARGV[1] .. ARGV[7]
 )lua";
 
-constexpr std::string_view grant = R"lua(
-redis.call('SET', KEYS[1], grant, 'PXAT', max(lease, expires) - 1)
-redis.call('ZADD', KEYS[2], now, KEYS[1])
-return 'g' .. bytes(count + 1) .. bytes(expires)
+// KEYS: index, records. ARGV: lease, ttl, takes, over; then of each record owner, and fingerprint with tail. Answers a
+// list. Most keys are new, so the record of a new one is tried first, which is one command instead of two. That is an
+// error if the memory is full, or if somebody has put something else there.
+constexpr std::string_view claim = R"lua(
+local lease, expires = now + ARGV[1], now + ARGV[2]
+local till, score = digits(max(lease, expires) - 1), digits(now)
+local times = bytes(now) .. bytes(lease) .. bytes(expires)
+local first, granted = '\1r000\0\0\0' .. bytes(1), 'g' .. bytes(1) .. bytes(expires)
+local replies, opened = {}, {}
+for i = 2, #KEYS do
+  local key, owner, rest = KEYS[i], ARGV[2 * i + 1], ARGV[2 * i + 2]
+  local reply, count, doubted = granted, nil, nil
+  local v = redis.pcall('SET', key, first .. owner .. times .. rest, 'NX', 'GET', 'PXAT', till)
+  if type(v) == 'table' then
+    v = redis.pcall('GET', key)
+    if not v then reply, v = 'x', 'nothing' end
+  end
+  if type(v) == 'table' then
+    reply = 'c'
+  elseif v and reply ~= 'x' then
+    reply, count, doubted = judge(key, v, owner, sub(rest, 1, 32), ARGV[3], ARGV[4])
+    if not reply then
+      v = nil
+      redis.call('SET', key, '\1r00' .. doubted .. '\0\0\0' .. bytes(count + 1) .. owner .. times .. rest, 'PXAT', till)
+      reply = 'g' .. bytes(count + 1) .. bytes(expires)
+    end
+  end
+  if not v then
+    opened[#opened + 1] = score
+    opened[#opened + 1] = key
+  end
+  replies[i - 1] = reply
+end
+if #opened > 0 then redis.call('ZADD', KEYS[1], unpack(opened)) end
+return replies
 )lua";
 
 // KEYS: record, index, object, record of the event that the caller thinks the object names.
-// ARGV: as a claim; then stamp, company, id of the event, id of that other event.
-// The object: 1 version, 2 'o', 9 expires, 17 event, 49 fence, 65 company, then newest and stamp with their lengths.
-// Its key outlives its longest event by a day, because a renewal knows nothing of objects.
-constexpr std::string_view turn = R"lua(
+// ARGV: fingerprint, owner, lease, ttl, takes, over, tail; then stamp, company, id of the event, id of that other
+// event. The object: 1 version, 2 'o', 9 expires, 17 event, 49 fence, 65 company, then newest and stamp with their
+// lengths. Its key outlives its longest event by a day, because a renewal knows nothing of objects.
+constexpr std::string_view ordered = R"lua(
+local v = redis.call('GET', KEYS[1])
+local count, doubted = 0, '0'
+if v then
+  local reply
+  reply, count, doubted = judge(KEYS[1], v, ARGV[2], ARGV[1], ARGV[5], ARGV[6])
+  if reply then return reply end
+end
+local lease, expires = now + ARGV[3], now + ARGV[4]
 local function less(a, b)
   for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
+    local x, y = byte(a, i), byte(b, i)
     if x ~= y then return x < y end
   end
   return #a < #b
@@ -103,30 +139,48 @@ end
 if company == bytes(0) then company = ARGV[2] end
 redis.call('SET', KEYS[3], '\1o\0\0\0\0\0\0' .. bytes(ends) .. ARGV[10] .. bytes(count + 1) .. ARGV[2] .. company
            .. pack('>I2', #newest) .. newest .. pack('>I2', #stamp) .. stamp, 'PXAT', ends + 86400000)
+redis.call('SET', KEYS[1], '\1r00' .. doubted .. '\0\0\0' .. bytes(count + 1) .. ARGV[2] .. bytes(now) .. bytes(lease)
+           .. bytes(expires) .. ARGV[1] .. ARGV[7], 'PXAT', max(lease, expires) - 1)
+redis.call('ZADD', KEYS[2], now, KEYS[1])
+return 'g' .. bytes(count + 1) .. bytes(expires)
 )lua";
 
-// KEYS: record, index, large answer if there is one. ARGV: fence, state, answer, channel. A channel is no key: one that
-// does not exist would keep the script from running while its slot moves.
+// KEYS: index, records; behind a single record its large answer, if there is one. ARGV: state, 1 if there is a large
+// answer, then fence and answer of each record. Answers a list. A channel is no key: one that does not exist would keep
+// the script from running while its slot moves.
 constexpr std::string_view end = R"lua(
-local v = redis.call('GET', KEYS[1])
-if v and damaged(v) then return 'c' end
-if not v or expired(v) or sub(v, 9, 24) ~= ARGV[1] then return 'f1' end
-local to, state = ARGV[2], sub(v, 2, 2)
-if to == 'f' and sub(v, 5, 5) == '1' then to = 'u' end
-if KEYS[3] and state == 'r' and redis.call('PEXPIREAT', KEYS[3], number(v, 41)) == 0 then return 'm' end
-if state == to then
-  again(KEYS[1], v)
-  if KEYS[3] and sub(v, 4, 4) == '1' then redis.call('PEXPIREAT', KEYS[3], number(v, 41)) end
+local replies, ended, count, body = {}, {}, #KEYS, nil
+if ARGV[2] == '1' then
+  body = KEYS[count]
+  count = count - 1
+end
+local function finish(key, fence, answer)
+  local v = redis.pcall('GET', key)
+  if type(v) == 'table' or (v and damaged(v)) then return 'c' end
+  if not v or sub(v, 9, 24) ~= fence then return 'f1' end
+  local to, state, apart = ARGV[1], sub(v, 2, 2), '0'
+  local lease, expires = struct.unpack('>I8I8', v, 33)
+  local late = state == 'r' and now >= lease
+  if now >= expires and (state ~= 'r' or late) then return 'f1' end
+  if to == 'f' and sub(v, 5, 5) == '1' then to = 'u' end
+  if body and state == 'r' and redis.call('PEXPIREAT', body, digits(expires)) == 0 then return 'm' end
+  if state == to then
+    again(key, v)
+    if body and sub(v, 4, 4) == '1' then redis.call('PEXPIREAT', body, digits(expires)) end
+    return 'o'
+  end
+  if late then return 'f2' end
+  if state ~= 'r' then return 'f3' end
+  if body then apart = '1' end
+  local done = '\1' .. to .. '0' .. apart .. sub(v, 5) .. answer
+  if lease <= expires then redis.call('SET', key, done, 'KEEPTTL') else put(key, done) end
+  if to ~= 'u' then ended[#ended + 1] = key end
+  if byte(v, 3) == 49 then redis.call('SPUBLISH', key .. ':e', '') end
   return 'o'
 end
-if lapsed(v) then return 'f2' end
-if state ~= 'r' then return 'f3' end
-local apart = '0'
-if KEYS[3] then apart = '1' end
-put(KEYS[1], '\1' .. to .. '0' .. apart .. sub(head(v), 5) .. ARGV[3])
-if to ~= 'u' then redis.call('ZREM', KEYS[2], KEYS[1]) end
-if sub(v, 3, 3) == '1' then redis.call('SPUBLISH', ARGV[4], '') end
-return 'o'
+for i = 2, count do replies[i - 1] = finish(KEYS[i], ARGV[2 * i - 1], ARGV[2 * i]) end
+if #ended > 0 then redis.call('ZREM', KEYS[1], unpack(ended)) end
+return replies
 )lua";
 
 // KEYS: record. ARGV: fence, lease.
@@ -235,13 +289,13 @@ std::string joined(std::string_view a, std::string_view b, std::string_view c = 
 }  // namespace
 
 const std::array<std::string, script_count>& scripts() {
-  static const std::array<std::string, script_count> all{joined(common, judge, grant),
+  static const std::array<std::string, script_count> all{joined(common, judge, claim),
                                                          joined(always, common, end),
                                                          joined(always, common, renew),
                                                          joined(always, common, reopen),
                                                          joined(always, common, settle),
                                                          joined(always, common, look),
-                                                         joined(common, judge, turn, grant),
+                                                         joined(common, judge, ordered),
                                                          joined(always, common, await),
                                                          joined(always, beat),
                                                          joined(always, prune),

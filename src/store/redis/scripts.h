@@ -2,13 +2,15 @@
 //
 // They do what core/transition.h does, on the bytes of layout.h. A script is called by its hash, so a gateway knows
 // what runs, and two versions of Semel run side by side. Fence and owner are compared as bytes: Lua's numbers are exact
-// only up to 2^53. Each answers one string, a letter and then bytes:
+// only up to 2^53. Each answers one string, a letter and then bytes; those that take many keys (claim, end) a list of
+// such strings:
 //
 //   g fence expires     granted                     o     done as asked, now or before
 //   h now value         held; or what a look finds  f N   fenced; the number says why (fenced_text)
 //   b now id value      another event runs          c     the record cannot be read
 //   s                   superseded                  l id  the object names another event than the caller guessed
 //   n                   nothing there               m     there is no such body, or the list is longer
+//   x                   no memory for a new record
 #pragma once
 
 #include <array>

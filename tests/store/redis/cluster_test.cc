@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <thread>
+#include <variant>
 #include <vector>
 
+#include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
 #include "store/redis/buckets.h"
@@ -140,6 +143,76 @@ TEST_F(RedisClusters, WaitForASlotThatIsHalfMoved) {
   cluster_.move_slot(slot, to);
   EXPECT_EQ(said(run(context_, opened.store->complete(key, fence, answer_of("x")))), "ok");
   EXPECT_EQ(run_once(*opened.store, key, 2), "held");
+  EXPECT_EQ(lost(), 0U);
+}
+
+// A claim needs the record and the index of its bucket. While one of the two is here and the other there, the server
+// says TRYAGAIN: the call waits until the slot has moved, and is made once.
+TEST_F(RedisClusters, WaitWhileTheServerSaysTryAgain) {
+  const store::CapableStore opened = open(options());
+  const Key key = key_of(21);
+  const std::size_t bucket = many.of(key);
+  const std::uint16_t slot = many.slot(bucket);
+  const std::size_t from = cluster_.primary_of(slot);
+  const std::vector<std::size_t> primaries = cluster_.primaries();
+  const std::size_t to = primaries.at(primaries.at(0) == from ? 1 : 0);
+  ASSERT_TRUE(claim(*opened.store, key, 1));
+  const std::string number = std::to_string(slot);
+  cluster_.servers()[to]->run({"CLUSTER", "SETSLOT", number, "IMPORTING", cluster_.id(from)});
+  cluster_.servers()[from]->run({"CLUSTER", "SETSLOT", number, "MIGRATING", cluster_.id(to)});
+  const std::string name = store::redis::record_name(key.id, many.tag(bucket));
+  ASSERT_EQ(cluster_.servers()[from]
+                ->run({"MIGRATE", "127.0.0.1", std::to_string(cluster_.port(to)), name, "0", "5000"})
+                .text,
+            "OK");
+  cluster_.servers()[from]->run({"CONFIG", "RESETSTAT"});
+  const store::redis::RespValue both =
+      cluster_.servers()[from]->run({"EVAL", "return 1", "2", name, store::redis::index_name(many.tag(bucket))});
+  ASSERT_TRUE(both.is_error("TRYAGAIN")) << both.text;
+  std::string told = "nothing yet";
+  std::thread waiting([&] {
+    boost::asio::io_context context;
+    Terms terms;
+    terms.owner = 2;
+    const Result<Claim> second = run(context, opened.store->claim(key, fingerprint_of(1), terms));
+    told = second ? (std::holds_alternative<Held>(*second) ? "held" : "granted") : second.error().detail;
+  });
+  const auto refused = [&] {
+    return cluster_.servers()[from]->text({"INFO", "errorstats"}).find("errorstat_TRYAGAIN:count=1,") ==
+           std::string::npos;
+  };
+  EXPECT_TRUE(eventually(refused)) << "ours was the first, then comes that of the store";
+  cluster_.move_slot(slot, to);
+  waiting.join();
+  EXPECT_EQ(told, "held");
+  EXPECT_EQ(lost(), 0U);
+}
+
+// A slot that nobody serves: the cluster says that it is down. Claims are refused at once, ends wait, and all goes on
+// when it is up again.
+TEST_F(RedisClusters, RefuseClaimsWhileTheClusterIsDown) {
+  const store::CapableStore opened = open(options());
+  const Key key = key_of(31);
+  const Result<Claim> running = claim(*opened.store, key, 1);
+  ASSERT_TRUE(running);
+  const std::uint16_t orphan = 1;  // no bucket's
+  const std::size_t owner = cluster_.primary_of(orphan);
+  for (const auto& server : cluster_.servers()) server->run({"CLUSTER", "DELSLOTS", std::to_string(orphan)});
+  const auto is_down = [&] { return said(claim(*opened.store, key_of(32), 2)) == "unavailable"; };
+  EXPECT_TRUE(eventually(is_down));
+  std::thread mending([&] {
+    std::this_thread::sleep_for(Millis{300});
+    cluster_.servers()[owner]->run({"CLUSTER", "ADDSLOTS", std::to_string(orphan)});
+  });
+  EXPECT_EQ(said(run(context_, opened.store->complete(key, std::get<Granted>(*running).fence, answer_of("x")))), "ok");
+  mending.join();
+  EXPECT_TRUE(eventually([&] { return run_once(*opened.store, key_of(33), 3) == "ok"; }));
+  const auto is_up = [&] {
+    return std::ranges::all_of(cluster_.servers(), [](const auto& server) {
+      return server->text({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(eventually(is_up)) << "all of them know it, for those who come after this test";
   EXPECT_EQ(lost(), 0U);
 }
 

@@ -66,7 +66,8 @@ class FrozenStore : public store::BatchedStore {
     ask({"MSET", "clock:s", std::to_string(now / 1'000), "clock:u", std::to_string(now % 1'000 * 1'000)});
     for (int tries = 0; tries < 20; ++tries) {
       std::string out;
-      const std::size_t count = store::redis::append_call(out, hashes_, entry, memory_);
+      store::redis::RedisEntry* const alone = &entry;
+      const std::size_t count = store::redis::append_calls(out, hashes_, {&alone, 1}, memory_);
       std::vector<RespValue> replies = connection_.ask(*real_, out, count, Millis{5'000}).value();
       std::optional<Error> trouble;
       if (store::redis::read_call(entry, replies, memory_, trouble) != store::redis::Fate::again) return;

@@ -3,12 +3,18 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <signal.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <gtest/gtest.h>
 
 #include "core/encoding.h"
@@ -134,6 +140,69 @@ TEST_F(RedisStores, AnswerInTimeWhenTheServerStandsStill) {
   kill(server_.pid(), SIGCONT);
   EXPECT_TRUE(eventually([&] { return run_once(*opened.store, key_of(2), 2) == "ok"; }));
   EXPECT_EQ(lost(), 0U);
+}
+
+// A server that stands still keeps its connections. Claims are refused soon, though a call may take much longer; the
+// end of a claim waits.
+TEST_F(RedisStores, DoNotWaitForASilentServerWithClaims) {
+  options_.time_max = Millis{60'000};
+  store::CapableStore opened = open(options_);
+  const Result<Claim> claimed = claim(*opened.store, key_of(1), 1);
+  ASSERT_TRUE(claimed);
+  kill(server_.pid(), SIGSTOP);
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(said(claim(*opened.store, key_of(2), 2)), "unavailable");
+  EXPECT_EQ(said(claim(*opened.store, key_of(3), 3)), "unavailable");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(20));
+  std::thread waking([&] {
+    std::this_thread::sleep_for(Millis{300});
+    kill(server_.pid(), SIGCONT);
+  });
+  const Fence fence = std::get<Granted>(*claimed).fence;
+  EXPECT_EQ(said(run(context_, opened.store->complete(key_of(1), fence, answer_of("x")))), "ok");
+  waking.join();
+  EXPECT_TRUE(eventually([&] { return run_once(*opened.store, key_of(4), 4) == "ok"; }));
+  EXPECT_EQ(lost(), 0U);
+}
+
+// Calls that come together are one step of the server, and each is judged by itself: of three claims of each key one is
+// granted, a record that is damaged or no string blocks only its own key, and each end finds its own claim.
+TEST_F(RedisStores, JudgeEachOfManyCallsByItself) {
+  store::CapableStore opened = open(options_);
+  constexpr std::uint64_t count = 60;
+  server_.run({"SET", record_name(key_of(count + 1).id), "damaged"});
+  server_.run({"RPUSH", record_name(key_of(count + 2).id), "a list"});
+  std::vector<Result<Claim>> claims(3 * (count + 2), fail(Code::invalid, "not asked"));
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    Terms terms;
+    terms.owner = i + 1;
+    boost::asio::co_spawn(context_.get_executor(), opened.store->claim(key_of((i / 3) + 1), fingerprint_of(1), terms),
+                          [&claims, i](const std::exception_ptr&, Result<Claim> told) { claims[i] = std::move(told); });
+  }
+  context_.restart();
+  context_.run();
+  std::vector<Result<void>> ends(claims.size(), fail(Code::invalid, "not asked"));
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const auto* granted = claims[i] ? std::get_if<Granted>(&*claims[i]) : nullptr;
+    if (i / 3 >= count) {
+      EXPECT_EQ(said(claims[i]), "corrupt") << i;
+      continue;
+    }
+    ASSERT_TRUE(claims[i]) << i;
+    Fence fence{.number = 1, .owner = i + 1};
+    EXPECT_TRUE(granted == nullptr || granted->fence == fence);
+    boost::asio::co_spawn(context_,
+                          opened.store->complete(key_of((i / 3) + 1), fence, answer_of("of " + std::to_string(i))),
+                          [&ends, i](const std::exception_ptr&, Result<void> told) { ends[i] = std::move(told); });
+  }
+  context_.restart();
+  context_.run();
+  for (std::size_t i = 0; i < 3 * count; ++i) {
+    const bool granted = std::holds_alternative<Granted>(*claims[i]);
+    EXPECT_EQ(said(ends[i]), granted ? "ok" : "fenced") << i;
+    if (granted) EXPECT_EQ(kept(*opened.store, key_of((i / 3) + 1)), "of " + std::to_string(i));
+  }
+  EXPECT_EQ(server_.text({"ZCARD", "semel:{0}:open"}), "0");
 }
 
 // A value that is not ours, or was cut, blocks its key.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "store/redis/fixture.h"
+#include "support/redis_cluster.h"
 #include "support/redis_set.h"
 
 namespace semel::test {
@@ -65,6 +66,29 @@ TEST_F(RedisOverTls, ChecksTheNameOfTheServer) {
                             "tls-auth-clients no"});
   const std::string why = refusal_at("rediss://127.0.0.2:" + port + "?ca=" + set_.file("ca.pem"));
   EXPECT_NE(why.find("its certificate is refused"), std::string::npos) << why;
+}
+
+// Sentinels, and the servers that they name, over TLS.
+TEST_F(RedisOverTls, LeadsFromSentinelsToThePrimary) {
+  RedisWithSentinel set({}, &set_);
+  const store::redis::RedisOptions options = options_at(set.url());
+  prepare(options);
+  const store::CapableStore opened = open(options);
+  for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(run_once(*opened.store, key_of(i), i), "ok");
+  EXPECT_EQ(run_once(*opened.store, key_of(1), 100), "held");
+  EXPECT_GT(set.primary().run({"DBSIZE"}).number, 20);
+  const std::string plain = "redis" + set.url().substr(6, set.url().find('?') - 6);
+  EXPECT_NE(refusal_at(plain), "") << "a Sentinel that takes TLS only";
+}
+
+// Every member of a cluster over TLS.
+TEST_F(RedisOverTls, LeadsToEveryMemberOfACluster) {
+  const RedisCluster cluster(&set_);
+  const store::redis::RedisOptions options = options_at(cluster.url());
+  prepare(options);
+  const store::CapableStore opened = open(options);
+  for (std::uint64_t i = 1; i <= 60; ++i) ASSERT_EQ(run_once(*opened.store, key_of(i), i), "ok") << i;
+  for (std::uint64_t i = 1; i <= 60; ++i) EXPECT_EQ(run_once(*opened.store, key_of(i), 100 + i), "held") << i;
 }
 
 }  // namespace
