@@ -1,7 +1,6 @@
 // What operators and the keeper of the house ask of the inbox.
 #include "store/inbox_desk.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
