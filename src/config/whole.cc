@@ -109,13 +109,10 @@ void check_tokens(reading::Reading& reading, const reading::Node& root, const Co
 // A queue needs what its keys need, and more: an order that survives, and one step for both.
 void check_inbox_store(reading::Reading& reading, const Config& config, const Places& places) {
   const StoreKind kind = config.store.kind;
-  if (kind == StoreKind::embedded || kind == StoreKind::memory) return;
+  if (kind != StoreKind::redis && kind != StoreKind::redis_cluster) return;
   const std::string_view why =
-      kind == StoreKind::postgres
-          ? "delivery = \"inbox\" needs the embedded store: on PostgreSQL it is planned, but not in this version"
-          : "delivery = \"inbox\" needs the embedded store: a Redis that fails over may forget what was acknowledged, "
-            "and "
-            "an acknowledged event does not come again";
+      "delivery = \"inbox\" needs the embedded store or PostgreSQL: a Redis that fails over may forget what was "
+      "acknowledged, and an acknowledged event does not come again";
   for (std::size_t i = 0; i < config.webhooks.size(); ++i) {
     if (config.webhooks[i].delivery == webhook::Delivery::inbox) {
       reading.report.error(places.webhooks[i], std::string(why));

@@ -83,8 +83,7 @@ TEST(InboxConfiguration, NeedsAStoreThatHasOne) {
     };
     ASSERT_EQ(found("redis://127.0.0.1/0").size(), 1U);
     EXPECT_NE(found("redis://127.0.0.1/0").front().find("may forget what was acknowledged"), std::string::npos);
-    ASSERT_EQ(found("postgres://127.0.0.1/semel").size(), 1U);
-    EXPECT_NE(found("postgres://127.0.0.1/semel").front().find("on PostgreSQL it is planned"), std::string::npos);
+    EXPECT_TRUE(found("postgres://127.0.0.1/semel").empty());
     EXPECT_TRUE(found("embedded:./data").empty());
   }
 }

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <cstring>
 #include <expected>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>

@@ -1,8 +1,6 @@
 // What operators and the keeper of the house ask of the inbox.
 #include "store/inbox_desk.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>

@@ -16,6 +16,7 @@
 #include "store/inbox_desk.h"
 #include "store/lookup.h"
 #include <semel/async.h>
+#include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
