@@ -11,8 +11,8 @@
 // its key, so it is accepted once. Every change of a delivery counts: for each source and destination, what was
 // accepted is the sum of all states, always.
 //
-// Who has the store open is a holder: one process, or several on a store that is shared. An attempt needs no lease while
-// its holder lives; what that left running when it died is put back by adopt(). Members may be called from any
+// Who has the store open is a holder: one process, or several on a store that is shared. An attempt needs no lease
+// while its holder lives; what that left running when it died is put back by adopt(). Members may be called from any
 // io_context.
 #pragma once
 
@@ -194,8 +194,8 @@ class Inbox {
   virtual Async<void> settle(SettleOrder order) = 0;
 
   // Lets what a dead holder left running wait for `rest`, and then run again; or makes it unknown.
-  // Looks at about `limit` events, and returns 0 when it has looked at all. Unless the inbox is shared, nothing is taken
-  // before that.
+  // Looks at about `limit` events, and returns 0 when it has looked at all. Unless the inbox is shared, nothing is
+  // taken before that.
   virtual Async<std::size_t> adopt(AdoptOrder order) = 0;
 
   // What an event came with. None if it is not kept any more.

@@ -209,8 +209,8 @@ void InboxBook::keep_open(InboxTable& table, const AcceptedEvent& event, const D
   std::string key = open_key(event.source, delivery.to, event.id);
   if (!now) return table.erase(std::move(key));
   table.put(std::move(key), {});
-  const auto oldest = oldest_.find(open_prefix(event.source, delivery.to));
-  if (oldest != oldest_.end()) oldest->second = std::min(oldest->second, event.id);
+  const auto oldest = waits_.oldest.find(open_prefix(event.source, delivery.to));
+  if (oldest != waits_.oldest.end()) oldest->second = std::min(oldest->second, event.id);
 }
 
 Result<std::vector<DeliveryTally>> InboxBook::status(InboxReader& reader) {
@@ -218,17 +218,17 @@ Result<std::vector<DeliveryTally>> InboxBook::status(InboxReader& reader) {
   for (DeliveryTally& tally : tallies) {
     if (tally.open() == 0) continue;
     const std::string prefix = open_prefix(tally.source, tally.to);
-    const auto known = oldest_.find(prefix);
+    const auto known = waits_.oldest.find(prefix);
     std::optional<core::EventId> first;
     const auto see = [&](std::string_view key, std::string_view) {
       first = id_at_end(key);
       return false;
     };
-    const core::EventId from = known == oldest_.end() ? core::EventId{} : known->second;
+    const core::EventId from = known == waits_.oldest.end() ? core::EventId{} : known->second;
     const Result<void> walked = reader.walk(prefix + std::string(from.view()), prefix, see);
     if (!walked) return std::unexpected(walked.error());
     if (!first) continue;
-    oldest_[prefix] = *first;
+    waits_.oldest[prefix] = *first;
     tally.oldest = first->accepted_at();
   }
   return tallies;
@@ -236,7 +236,7 @@ Result<std::vector<DeliveryTally>> InboxBook::status(InboxReader& reader) {
 
 void InboxBook::let_wait(InboxTable& table, const core::EventId& id, const DeliveryRecord& delivery) {
   table.put(due_key(delivery.to, delivery.urgency, delivery.due, id), {});
-  const auto due = dues_.try_emplace(delivery.to, delivery.due).first;
+  const auto due = waits_.told.try_emplace(delivery.to, delivery.due).first;
   due->second = std::min(due->second, delivery.due);
   const auto begins = begins_.find(due_prefix(delivery.to, delivery.urgency));
   if (begins != begins_.end()) begins->second = std::min(begins->second, delivery.due);
@@ -285,8 +285,7 @@ void InboxBook::finish(InboxTable& table, Time now) {
 void InboxBook::undone() {
   figures_.undone();
   begins_.clear();
-  dues_.clear();
-  oldest_.clear();
+  waits_ = {};
   drops_begin_ = Time::min();
   marked_at_ = {};
   mark_ = {};

@@ -59,7 +59,7 @@ class InboxBook {
   Result<std::vector<DeliveryTally>> status(InboxReader& reader);
 
   // What was made to wait since this was last asked, by destination: the earliest time.
-  std::map<std::string, Time> take_dues() { return std::exchange(dues_, {}); }
+  std::map<std::string, Time> take_dues() { return std::exchange(waits_.told, {}); }
 
   void finish(InboxTable& table, Time now);
   void committed() { figures_.committed(); }
@@ -99,9 +99,12 @@ class InboxBook {
   std::uint32_t holder_;
   std::uint64_t sequence_ = 0;
   InboxFigures figures_;
-  std::map<std::string, Time> begins_;           // by the prefix of their keys: no delivery waits for an earlier time
-  std::map<std::string, core::EventId> oldest_;  // by the prefix of their keys: none that had to wait is older
-  std::map<std::string, Time> dues_;
+  std::map<std::string, Time> begins_;  // by the prefix of their keys: no delivery waits for an earlier time
+  struct Waits {
+    std::map<std::string, Time> told;             // of those that take_dues() has not told yet, by destination
+    std::map<std::string, core::EventId> oldest;  // by the prefix of their keys: none that had to wait is older
+  };
+  Waits waits_;
   Time drops_begin_ = Time::min();                           // the same for what is to be dropped
   std::optional<core::EventId> adopting_ = core::EventId{};  // how far adopt() has come; none: it has ended
   Time born_{};                                              // the events of this process are of a later time

@@ -3,6 +3,7 @@
 //
 //   InboxContract       any of them
 //   KeptInboxContract   those that are there again after a restart
+//   LoneInboxContract   those that no other process shares
 #pragma once
 
 #include <cstdint>
@@ -241,5 +242,6 @@ class InboxContract : public testing::TestWithParam<InboxBackend> {
 };
 
 class KeptInboxContract : public InboxContract {};
+class LoneInboxContract : public InboxContract {};
 
 }  // namespace semel::test

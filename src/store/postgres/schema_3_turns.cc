@@ -5,9 +5,9 @@
 
 namespace semel::store::postgres {
 
-// A take does not wait for anybody: what another transaction holds is left for the next one. It is asked for again under
-// the number of its turn: what that turn took is answered again, and nothing else is taken.
-// The last row has no id: `status` 1 says that this holder is dead, `due` how long until the next is due, if one waits.
+// A take does not wait for anybody: what another transaction holds is left for the next one. It is asked for again
+// under the number of its turn: what that turn took is answered again, and nothing else is taken. The last row has no
+// id: `status` 1 says that this holder is dead, `due` how long until the next is due, if one waits.
 const std::string_view turns_3 = R"sql(
 CREATE FUNCTION semel.take_3(
   believed text, patience_ms integer, me bigint, the_turn bigint, the_dest text, count_max bigint, replays_max bigint,
