@@ -181,6 +181,7 @@ TEST_F(SharedInbox, WhatADeadNodeRanIsAdoptedOnce) {
   const auto second = node();
   const auto third = node();
   std::vector<AcceptedEvent> events;
+  events.reserve(40);
   for (int i = 0; i < 40; ++i) events.push_back(dead->accept("evt_" + std::to_string(i), i % 2 == 0));
   ASSERT_EQ(dead->take().size(), 20U);
   ASSERT_TRUE(dead->settle(events[0].id, 1).has_value());

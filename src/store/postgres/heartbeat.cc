@@ -19,7 +19,7 @@ namespace semel::store::postgres {
 Heartbeat::Heartbeat(Clock& clock, Millis every, std::function<Task<void>()> beat)
     : every_(every), beat_(std::move(beat)), pause_(std::make_shared<runtime::Pause>(clock)) {}
 
-Heartbeat::~Heartbeat() {
+Heartbeat::~Heartbeat() {  // NOLINT(bugprone-exception-escape): what nobody can handle ends the process
   if (!thread_.joinable()) return;
   boost::asio::post(context_, [this] {
     ending_ = true;
