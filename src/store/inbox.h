@@ -180,7 +180,7 @@ class Inbox {
 
   // Who is told, from any thread and after each call, of what that call made to wait: also of the next of an object,
   // whose turn has come because another ended in whatever way. Once, before the first call.
-  virtual void tell_due(DueListener /*listener*/) {}
+  virtual void tell_due(const DueListener& /*listener*/) {}
 
   // Accepts an event whose key is free, with attempt 1 of each delivery that has room already running. Durable when it
   // returns. Code::full, Code::unavailable and Code::corrupt as Store::claim(): nothing may be acknowledged.

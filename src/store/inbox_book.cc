@@ -163,7 +163,7 @@ Result<AcceptedEvent> InboxBook::place(InboxTable& table, const AcceptOrder& ord
   for (const DeliveryRecord& delivery : event.deliveries) {
     figures_.accepted(event, delivery);
     if (delivery.state == DeliveryState::waiting && !delivery.in_line) let_wait(table, event.id, delivery);
-    keep_open(table, event, delivery, false);
+    keep_open(table, event, delivery, nullptr);
   }
   figures_.kept_bytes(event, static_cast<std::int64_t>(event.bytes));
   const bool over =
@@ -203,14 +203,19 @@ Result<void> InboxBook::choose_state(InboxTable& table, const AcceptedEvent& eve
   return {};
 }
 
-void InboxBook::keep_open(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery, bool before) {
-  const bool now = waits_or_waited(delivery);
-  if (now == before) return;
-  std::string key = open_key(event.source, delivery.to, event.id);
-  if (!now) return table.erase(std::move(key));
-  table.put(std::move(key), {});
+void InboxBook::keep_open(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
+                          const DeliveryRecord* from) {
+  const auto key_of = [&](const DeliveryRecord& each) {
+    return waits_or_waited(each) ? open_key(event.source, each.to, each.since, event.id) : std::string();
+  };
+  std::string before = from == nullptr ? std::string() : key_of(*from);
+  std::string after = key_of(delivery);
+  if (before == after) return;
+  if (!before.empty()) table.erase(std::move(before));
+  if (after.empty()) return;
+  table.put(std::move(after), {});
   const auto oldest = waits_.oldest.find(open_prefix(event.source, delivery.to));
-  if (oldest != waits_.oldest.end()) oldest->second = std::min(oldest->second, event.id);
+  if (oldest != waits_.oldest.end()) oldest->second = std::min(oldest->second, delivery.since);
 }
 
 Result<std::vector<DeliveryTally>> InboxBook::status(InboxReader& reader) {
@@ -219,17 +224,16 @@ Result<std::vector<DeliveryTally>> InboxBook::status(InboxReader& reader) {
     if (tally.open() == 0) continue;
     const std::string prefix = open_prefix(tally.source, tally.to);
     const auto known = waits_.oldest.find(prefix);
-    std::optional<core::EventId> first;
+    std::optional<Time> first;
     const auto see = [&](std::string_view key, std::string_view) {
-      first = id_at_end(key);
+      if (const std::optional<TimedKey> entry = timed_key(key)) first = entry->at;
       return false;
     };
-    const core::EventId from = known == waits_.oldest.end() ? core::EventId{} : known->second;
-    const Result<void> walked = reader.walk(prefix + std::string(from.view()), prefix, see);
+    const Time from = known == waits_.oldest.end() ? Time::min() : known->second;
+    const Result<void> walked = reader.walk(prefix + time_bytes(from), prefix, see);
     if (!walked) return std::unexpected(walked.error());
-    if (!first) continue;
-    waits_.oldest[prefix] = *first;
-    tally.oldest = first->accepted_at();
+    if (first) waits_.oldest[prefix] = *first;
+    tally.oldest = first;
   }
   return tallies;
 }
@@ -250,7 +254,7 @@ Result<void> InboxBook::store(InboxTable& table, AcceptedEvent& event, const Del
   if (from.state == DeliveryState::running && from.taken) table.erase(taken_key(event.id, from.to));
   if (delivery.state == DeliveryState::waiting && !delivery.in_line) let_wait(table, event.id, delivery);
   if (delivery.state == DeliveryState::running && delivery.taken) table.put(taken_key(event.id, delivery.to), {});
-  keep_open(table, event, delivery, waits_or_waited(from));
+  keep_open(table, event, delivery, &from);
   figures_.moved(event, delivery, from);
   Result<void> counted = count_for_job(table, delivery, from);
   if (!counted) return counted;

@@ -90,7 +90,8 @@ class InboxBook {
   void keep_line(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
                  const DeliveryRecord& from, Time now);
   Result<void> wake_line(InboxTable& table, const std::string& to, const Line& line, Time now);
-  void keep_open(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery, bool before);
+  void keep_open(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
+                 const DeliveryRecord* from);
   void let_wait(InboxTable& table, const core::EventId& id, const DeliveryRecord& delivery);
   void plan_drop(InboxTable& table, AcceptedEvent& event, Time at);
   Result<void> drop(InboxTable& table, const core::EventId& id, Time at, Time now);
@@ -101,8 +102,8 @@ class InboxBook {
   InboxFigures figures_;
   std::map<std::string, Time> begins_;  // by the prefix of their keys: no delivery waits for an earlier time
   struct Waits {
-    std::map<std::string, Time> told;             // of those that take_dues() has not told yet, by destination
-    std::map<std::string, core::EventId> oldest;  // by the prefix of their keys: none that had to wait is older
+    std::map<std::string, Time> told;    // of those that take_dues() has not told yet, by destination
+    std::map<std::string, Time> oldest;  // by the prefix of their keys: none that had to wait is older
   };
   Waits waits_;
   Time drops_begin_ = Time::min();                           // the same for what is to be dropped

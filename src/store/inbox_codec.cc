@@ -111,8 +111,8 @@ std::string taken_key(const core::EventId& id, std::string_view to) {
 std::string open_prefix(std::string_view source, std::string_view to) {
   return "q" + destination_bytes(source) + destination_bytes(to);
 }
-std::string open_key(std::string_view source, std::string_view to, const core::EventId& id) {
-  return open_prefix(source, to).append(id.view());
+std::string open_key(std::string_view source, std::string_view to, Time since, const core::EventId& id) {
+  return open_prefix(source, to).append(time_bytes(since)).append(id.view());
 }
 std::string drop_key(Time at, const core::EventId& id) {
   return std::string(drop_prefix).append(time_bytes(at)).append(id.view());

@@ -6,7 +6,7 @@
 //   l to object stamp id       –           a delivery that has not ended, in the order of its object
 //   o to object                time, stamp the newest event of an object that is done (Line::Kind::latest)
 //   a id to                    –           a delivery that take() has made to run
-//   q source to id             –           a delivery that had to wait, and has not ended
+//   q source to since id       –           a delivery that had to wait, and has not ended
 //   r time id                  what        what is to be dropped then
 //   n source 0 to              tally       how many are in which state
 //   c to                       control     what operators have decided
@@ -43,7 +43,7 @@ std::string line_key(std::string_view to, const Line& line, const core::EventId&
 std::string newest_key(std::string_view to, const Line& line);
 std::string taken_key(const core::EventId& id, std::string_view to);
 std::string open_prefix(std::string_view source, std::string_view to);
-std::string open_key(std::string_view source, std::string_view to, const core::EventId& id);
+std::string open_key(std::string_view source, std::string_view to, Time since, const core::EventId& id);
 std::string drop_key(Time at, const core::EventId& id);
 std::string tally_key(const DeliveryTally& tally);
 std::string control_key(std::string_view to);
@@ -57,7 +57,7 @@ inline constexpr std::string_view control_prefix = "c";
 inline constexpr std::string_view job_prefix = "j";
 inline constexpr char parcel_tag = 'p';
 
-// Of a key of `w` or `r`.
+// Of a key of `w`, `q` or `r`.
 struct TimedKey {
   Time at;
   core::EventId id;

@@ -43,7 +43,7 @@ struct DeliveryTally {
   std::uint64_t accepted = 0;
   std::array<std::uint64_t, delivery_states> by_state{};
   std::uint64_t bytes = 0;     // that are kept; of a source, under its first destination
-  std::optional<Time> oldest;  // when the oldest was accepted that had to wait and has not ended
+  std::optional<Time> oldest;  // the oldest that had to wait and has not ended: when it was accepted, or sent again
   std::uint64_t strays = 0;    // open ones that an audit found in no queue, since this process opened the inbox
 
   [[nodiscard]] std::int64_t unaccounted() const {

@@ -23,7 +23,7 @@ namespace semel::store {
 
 class InboxFront : public Inbox, public InboxDesk, public InboxJobs {
  public:
-  void tell_due(DueListener listener) final { listener_ = std::move(listener); }
+  void tell_due(const DueListener& listener) final { listener_ = listener; }
   Async<Acceptance> accept(AcceptOrder order, AcceptReply reply) final;
   Async<TakenDeliveries> take(TakeOrder order) final;
   Async<void> settle(SettleOrder order) final;

@@ -26,7 +26,7 @@ class SealedInbox : public Inbox, public InboxDesk {
   // `inner` and `inner_desk` outlive it.
   SealedInbox(Inbox& inner, InboxDesk& inner_desk, core::Seals seals, std::optional<core::KeyNames> names);
 
-  void tell_due(DueListener listener) override { inner_.tell_due(std::move(listener)); }
+  void tell_due(const DueListener& listener) override { inner_.tell_due(listener); }
   Async<Acceptance> accept(AcceptOrder order, AcceptReply reply) override;
   Async<TakenDeliveries> take(TakeOrder order) override { return inner_.take(std::move(order)); }
   Async<void> settle(SettleOrder order) override;

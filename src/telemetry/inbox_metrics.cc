@@ -30,7 +30,7 @@ void InboxMetrics::render(std::string& out) const {
                    label_text(each.source), label_text(each.destination), each.state, each.count);
   }
   heading(out, "semel_inbox_oldest_seconds", "gauge",
-          "How long ago the oldest event was accepted that had to wait and has not ended; 0 if there is none.");
+          "How long ago the oldest event was accepted, or sent again, that had to wait and has not ended; 0 if none.");
   for (const Age& each : snapshot_.oldest) {
     fmt::format_to(std::back_inserter(out), "semel_inbox_oldest_seconds{{source=\"{}\",destination=\"{}\"}} {:.3f}\n",
                    label_text(each.source), label_text(each.destination), each.seconds);
