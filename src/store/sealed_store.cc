@@ -29,6 +29,7 @@
 #include "store/glance.h"
 #include "store/history.h"
 #include "store/identity.h"
+#include "store/inbox_jobs.h"
 #include "store/lookup.h"
 #include "store/remote_changes.h"
 #include "store/sealed_history.h"
