@@ -70,7 +70,7 @@ class Stage(server.Server):
         with self._lock:
             return self._queues.setdefault(name, queue.Queue())
 
-    def next(self, name="", seconds=5.0):
+    def next(self, name="", seconds=20.0):
         """The next request of a scenario; wire.Silent if none arrives."""
         try:
             return self.arrivals(name).get(timeout=seconds)
