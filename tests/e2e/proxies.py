@@ -16,7 +16,7 @@ from harness import CONFIG, ROUTE, keyed
 RECIPES = pathlib.Path(__file__).resolve().parents[2] / "examples/proxies"
 JSON = [*keyed("order-1"), ("Content-Type", "application/json")]
 COMMANDS = {
-    "nginx.conf": ("nginx", "-g", "daemon off; pid nginx.pid; error_log stderr;", "-p", ".", "-c"),
+    "nginx.conf": ("nginx", "-g", "daemon off; master_process off; pid nginx.pid; error_log stderr;", "-p", ".", "-c"),
     "haproxy.cfg": ("haproxy", "-db", "-f"),
     "Caddyfile": ("caddy", "run", "--adapter", "caddyfile", "--config"),
 }
