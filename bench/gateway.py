@@ -114,7 +114,7 @@ def seconds_of(text):
 
 
 def load(port, path, seconds, connections, script=None, words=()):
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", "30s"]
     if script:
         command += ["-s", str(script)]
     command += [f"http://127.0.0.1:{port}{path}"]

@@ -238,14 +238,14 @@ class Bench:
                    for name in figures}}
 
 
-def install(folder, say):
-    """A folder with the middleware and its packages, or None."""
+def install(folder, say, source=HERE / "node"):
+    """A folder with the programs of `source` and their packages, or None."""
     missing = [name for name in ("node", "npm") if not shutil.which(name)]
     if missing:
-        say(f"middleware: not measured, {' and '.join(missing)} not found")
+        say(f"{source.name}: not measured, {' and '.join(missing)} not found")
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    for file in (HERE / "node").iterdir():
+    for file in source.iterdir():
         shutil.copy(file, folder / file.name)
     mark = folder / "installed"
     lock = (folder / "package-lock.json").read_text(encoding="utf-8")
@@ -253,7 +253,7 @@ def install(folder, say):
         done = subprocess.run(["npm", "ci", "--ignore-scripts", "--fetch-retries=1"], cwd=folder, capture_output=True,
                               text=True, timeout=300, check=False)
         if done.returncode != 0:
-            say("middleware: not measured, npm ci could not get the packages")
+            say(f"{source.name}: not measured, npm ci could not get the packages")
             return None
         mark.write_text(lock, encoding="utf-8")
     return folder

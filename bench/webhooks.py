@@ -67,12 +67,12 @@ class Bench(gateway.Bench):
         self.semel = self.gateway(CONF, SEMEL, admin=ADMIN, origin=ORIGIN)
         stack.callback(self.semel.stop)
 
-    def sign(self, seconds):
+    def sign(self, seconds, rate_max=RATE_MAX):
         """Signs what a load of so many seconds can use up at most; the words for it."""
         self.keys += 1
         name, now = f"e{self.keys}", str(int(time.time()))
         with open(self.signatures, "w", encoding="ascii") as out:
-            for number in range(1, RATE_MAX * seconds + 1):
+            for number in range(1, rate_max * seconds + 1):
                 text = now.encode() + b"." + body_of(f"{name}-{number}")
                 out.write(hmac.new(SECRET, text, hashlib.sha256).hexdigest() + "\n")
         return name, now, str(self.signatures)

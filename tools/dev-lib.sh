@@ -143,6 +143,14 @@ run_bench() {
   bench/run "$@"
 }
 
+# What the release build is optimised by. To be made anew when much of a request's way through the code has changed.
+run_profile() {
+  at_most 0 "$@"
+  ensure_packages build test bench
+  build release --target semel_counting
+  bench/profile build/release/semel_counting cmake/semel.profdata
+}
+
 run_proof() {
   ensure_packages build run test bench
   if [ "${1:-}" = library ]; then

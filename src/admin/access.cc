@@ -51,12 +51,16 @@ std::optional<Role> role_of(std::string_view given, const config::AdminConfig& c
   return role;
 }
 
-// Browsers say where a request comes from. Programs do not, and need the token anyway.
-bool is_of_another_origin(const policy::RequestView& request) {
+// Whether a browser says that a page of another origin asks. Programs do not say where they are, and need the token.
+bool is_of_another_site(const policy::RequestView& request) {
   const std::string_view site = field_of(request, "Sec-Fetch-Site");
-  if (!site.empty() && site != "same-origin" && site != "none") return true;
+  return !site.empty() && site != "same-origin" && site != "none";
+}
+
+bool is_of_another_origin(const policy::RequestView& request) {
+  if (is_of_another_site(request)) return true;
   // No script can say so. Behind a proxy the Host field may be another one than the browser's.
-  if (site == "same-origin") return false;
+  if (field_of(request, "Sec-Fetch-Site") == "same-origin") return false;
   std::string_view origin = field_of(request, "Origin");
   if (origin.empty()) return false;
   const std::size_t slashes = origin.find("://");
@@ -77,10 +81,12 @@ Response unauthorized(std::string_view detail) {
   return answer;
 }
 
+constexpr std::string_view not_read = "a page of another origin may not read this";
+
 // What a cookie does not suffice for. Reading by a page of another origin would leave an entry in the audit log.
 std::string_view not_for_a_cookie(const policy::RequestView& request) {
   if (!is_safe(request)) return not_of_our_page(request);
-  return is_of_another_origin(request) ? "a page of another origin may not read this" : std::string_view();
+  return is_of_another_origin(request) ? not_read : std::string_view();
 }
 
 // Whose a request is.
@@ -98,6 +104,7 @@ std::expected<Recognized, Response> known_by_proxy(const policy::RequestView& re
   if (!is_safe(request) && !is_of_same_origin(request)) {
     return std::unexpected(error_answer(403, "say that it is no other page's: X-Semel: 1, or the same origin"));
   }
+  if (is_of_another_site(request)) return std::unexpected(error_answer(403, not_read));
   return Recognized{.role = *login.role, .name = std::move(login.user), .by = "proxy"};
 }
 

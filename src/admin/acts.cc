@@ -1,9 +1,8 @@
 // What an operator does to a key: settle an unknown outcome, open a finished key again, read a stored answer.
 //
-// An act is written to the audit log before it is done, and what came of it is written behind it. An act without such a
-// second entry was cut off: whether it was applied can be seen at the key, whose fence then has the act as its owner.
+// An act is written to the audit log before it is done, and what came of it is written behind it
+// (gateway/logged_act.h).
 #include <cstdint>
-#include <cstring>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -15,42 +14,31 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
-#include "admin/act_note.h"
 #include "admin/answers.h"
 #include "admin/caller.h"
 #include "admin/desk_request.h"
 #include "admin/handlers.h"
+#include "admin/inbox_request.h"
 #include "admin/key_json.h"
 #include "admin/probed.h"
 #include "admin/redact.h"
 #include "admin/sources.h"
+#include "admin/suggested.h"
 #include "core/encoding.h"
 #include "core/json/writer.h"
-#include "core/seal.h"
 #include "core/settlement.h"
+#include "gateway/logged_act.h"
 #include "policy/fields.h"
 #include "policy/request_view.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
-#include "store/identity.h"
 #include <semel/async.h>
-#include <semel/clock.h>
-#include <semel/key.h>
 #include <semel/response.h>
 #include <semel/result.h>
 #include <semel/store.h>
 
 namespace semel::admin {
 namespace {
-
-constexpr std::size_t reason_bytes_max = 1'000;
-
-std::uint64_t random_act() {
-  const core::Salt salt = store::random_salt();
-  std::uint64_t number = 0;
-  std::memcpy(&number, salt.data(), sizeof(number));
-  return number;
-}
 
 // What is asked for, as far as the body says it.
 struct Asked {
@@ -100,11 +88,10 @@ Result<Asked> asked_in(const boost::json::object& body) {
     return fail(Code::invalid, "fence: the number of the fence that this was decided on is needed");
   }
   asked.fence = static_cast<std::uint64_t>(fence->get_int64());
-  asked.reason = text_in(body, "reason").value_or("");
-  if (asked.reason.empty() || asked.reason.size() > reason_bytes_max) {
-    return fail(Code::invalid, "reason: must be 1 to 1000 bytes that say why");
-  }
-  asked.settlement.act = random_act();
+  Result<std::string> reason = reason_in(body);
+  if (!reason) return std::unexpected(std::move(reason.error()));
+  asked.reason = *std::move(reason);
+  asked.settlement.act = gateway::random_act();
   return asked;
 }
 
@@ -117,9 +104,9 @@ Result<Asked> resolve_in(const boost::json::object& body) {
   asked->settlement.verdict = as == "done" ? core::Settlement::Verdict::done : core::Settlement::Verdict::not_done;
   if (as == "not-done") return asked;
   if (const std::optional<std::string> from = text_in(body, "from")) {
-    if (*from != "probe") return fail(Code::invalid, "from: must be probe");
-    if (body.contains("response")) return fail(Code::invalid, "response: it is the probe's, so none can be given");
-    asked->what += " from the probe";
+    if (*from != "probe" && *from != "suggestion") return fail(Code::invalid, "from: must be probe or suggestion");
+    if (body.contains("response")) return fail(Code::invalid, "response: it is not yours with `from`, so give none");
+    asked->what += " from the " + *from;
     return asked;  // the answer is asked for later
   }
   Result<SharedResponse> response = response_in(body);
@@ -128,35 +115,11 @@ Result<Asked> resolve_in(const boost::json::object& body) {
   return asked;
 }
 
-struct ActEntry {
-  const Caller& caller;
-  const Held& before;
-  std::string_view act;
-  std::string_view reason;
-  std::uint64_t number = 0;  // of the act
-};
-
-std::string entry_text(const ActEntry& entry, Time at) {
-  std::string text;
-  core::json::JsonWriter json(text);
-  json.begin_object().text("at", time_text(at)).bytes("act", entry.act).hex("id", entry.before.record.key.id);
-  json.bytes("namespace", entry.before.record.key.space).number("fence", entry.before.record.fence.number);
-  json.text("before", state_name(entry.before.record.state)).text("role", name_of(entry.caller.role));
-  json.bytes("who", entry.caller.name).text("known_by", entry.caller.known_by).bytes("from", entry.caller.from);
-  json.bytes("reason", entry.reason);
-  json.text("token", std::to_string(entry.number)).end_object();
-  return text;
-}
-
-std::string outcome_text(std::uint64_t of, std::string_view outcome, Time at) {
-  std::string text;
-  core::json::JsonWriter(text)
-      .begin_object()
-      .text("at", time_text(at))
-      .number("of", of)
-      .bytes("outcome", outcome)
-      .end_object();
-  return text;
+gateway::Actor actor_of(const Caller& caller) {
+  return {.name = caller.name,
+          .role = std::string(name_of(caller.role)),
+          .known_by = std::string(caller.known_by),
+          .from = caller.from};
 }
 
 // The one key with the id in the path.
@@ -199,34 +162,29 @@ Task<Response> act(const Sources* sources, policy::RequestView request, Caller c
                        *before);
   }
   asked.settlement.fence = record.fence;
-  const ActEntry entry{
-      .caller = caller, .before = *before, .act = asked.what, .reason = asked.reason, .number = asked.settlement.act};
-  std::string text = entry_text(entry, sources->now());
-  const Result<store::AuditEntry> logged = co_await sources->audit->append(std::move(text));
-  if (!logged) {
-    co_return error_answer(503, "nothing was done, because the audit log cannot be written: " + logged.error().detail);
+  const gateway::ActBooks books{.desk = *sources->desk,
+                                .audit = *sources->audit,
+                                .history = sources->history,
+                                .forget = sources->forget,
+                                .now = sources->now};
+  gateway::LoggedAct logged_act{.what = std::move(asked.what),
+                                .reason = std::move(asked.reason),
+                                .actor = actor_of(caller),
+                                .settlement = asked.settlement};
+  const gateway::ActEnd end = co_await gateway::settle_logged(&books, *before, std::move(logged_act));
+  if (!end.logged) {
+    co_return error_answer(503,
+                           "nothing was done, because the audit log cannot be written: " + end.logged.error().detail);
   }
-  Result<void> settled = co_await sources->desk->settle(record.key.id, asked.settlement);
-  co_await sources->forget(record.key);
+  const Result<void>& settled = end.settled;
   const bool open = !settled && settled.error().code != Code::fenced;
-  std::string outcome = settled ? "applied" : open ? "not known" : "not applied: " + settled.error().detail;
-  std::string second = outcome_text(logged->number, outcome, sources->now());
-  // The act has been decided; an outcome that cannot be written can be seen at the key.
-  static_cast<void>(co_await sources->audit->append(std::move(second)));
-  ActNote note{.act = asked.what,
-               .who = caller.name,
-               .role = std::string(name_of(caller.role)),
-               .reason = asked.reason,
-               .audit = logged->number,
-               .fence = asked.fence};
-  if (settled) co_await note_act(sources, record.key.id, std::move(note));
   const std::expected<Held, Response> after = co_await key_of(sources, request);
   if (open)
     co_return error_answer(503, "it is not known whether this was done; look at the key: " + settled.error().detail);
   if (!settled) co_return conflict(settled.error().detail, after ? std::optional(*after) : std::nullopt);
   std::string body;
   core::json::JsonWriter json(body);
-  json.begin_object().number("audit", logged->number);
+  json.begin_object().number("audit", *end.logged);
   // Another gateway that was not told may remember the answer of a finished key for so long. Of an unknown one nobody
   // remembers anything.
   json.number("in_effect_within_ms", reopens ? sources->forgotten_within.count() : 0);
@@ -242,9 +200,14 @@ Task<Response> resolve_key(const Sources* sources, policy::RequestView request, 
   if (!body) co_return error_answer(400, "the body must be a JSON object");
   Result<Asked> asked = resolve_in(*body);
   if (!asked) co_return error_answer(400, asked.error().detail);
-  const bool probes = asked->settlement.verdict == core::Settlement::Verdict::done && !asked->settlement.response;
-  if (probes) {
-    std::expected<SharedResponse, Response> said = co_await answer_of_probe(sources, request, &*body);
+  const bool asks = asked->settlement.verdict == core::Settlement::Verdict::done && !asked->settlement.response;
+  if (asks) {
+    std::expected<SharedResponse, Response> said;
+    if (text_in(*body, "from") == "suggestion") {
+      said = co_await answer_of_suggestion(sources, request);
+    } else {
+      said = co_await answer_of_probe(sources, request, &*body);
+    }
     if (!said) co_return said.error();
     asked->settlement.response = *std::move(said);
   }
@@ -266,21 +229,16 @@ Task<Response> show_response(const Sources* sources, policy::RequestView request
   const std::expected<Held, Response> found = co_await key_of(sources, request);
   if (!found) co_return found.error();
   if (found->record.response == nullptr) co_return error_answer(404, "the key has no stored answer");
-  const ActEntry entry{.caller = caller, .before = *found, .act = "read response", .reason = {}};
-  std::string text = entry_text(entry, sources->now());
+  const gateway::LoggedAct act{.what = "read response", .reason = {}, .actor = actor_of(caller), .settlement = {}};
+  std::string text = gateway::entry_text(act, *found, 0, sources->now());
   const Result<store::AuditEntry> logged = co_await sources->audit->append(std::move(text));
   if (!logged)
     co_return error_answer(503, "not shown, because the audit log cannot be written: " + logged.error().detail);
   const Response& response = *found->record.response;
   std::string body;
   core::json::JsonWriter json(body);
-  json.begin_object().number("status", response.status).name("fields").begin_array();
-  for (const Field& field : response.fields) {
-    json.begin_object().bytes("name", field.name).bytes("value", field.value).end_object();
-  }
-  const std::string shown = redacted(response.body, sources->config()->admin.redact);
-  json.end_array().boolean("body_kept", response.body_kept).text("body_base64", core::to_base64(shown));
-  json.boolean("redacted", shown != response.body);
+  json.begin_object().number("status", response.status).boolean("body_kept", response.body_kept);
+  write_shown(json, response, sources->config()->admin.redact);
   json.end_object();
   co_return json_answer(200, std::move(body));
 }

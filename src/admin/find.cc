@@ -23,11 +23,13 @@
 #include "admin/handlers.h"
 #include "admin/key_json.h"
 #include "admin/sources.h"
+#include "admin/suggested.h"
 #include "config/config.h"
 #include "config/match.h"
 #include "core/encoding.h"
 #include "core/json/writer.h"
 #include "policy/request_view.h"
+#include "resolver/suggestion.h"
 #include "store/desk.h"
 #include "webhook/event.h"
 #include "webhook/webhook.h"
@@ -101,7 +103,10 @@ Task<Response> find_key(const Sources* sources, policy::RequestView request, Cal
   std::string body;
   core::json::JsonWriter json(body);
   json.begin_object().name("items").begin_array();
-  for (const Held& held : *found) write_key(json, held);
+  for (const Held& held : *found) {
+    const std::optional<resolver::Suggestion> suggestion = co_await suggestion_for(sources, &held);
+    write_key(json, held, suggestion);
+  }
   json.end_array().end_object();
   co_return json_answer(200, std::move(body));
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "admin/answers.h"
+#include "admin/attempts.h"
 #include "admin/caller.h"
 #include "admin/desk_request.h"
 #include "admin/handlers.h"
@@ -144,7 +145,9 @@ Task<Response> show_event(const Sources* sources, policy::RequestView request, C
   json.text("accepted_at", time_text(event->id.accepted_at())).boolean("body_kept", event->bytes > 0);
   json.hex("key", event->key).name("deliveries").begin_array();
   for (const store::DeliveryRecord& delivery : event->deliveries) write_delivery(json, *event, delivery);
-  json.end_array().end_object();
+  json.end_array();
+  co_await write_attempts(sources, &*event, &json);
+  json.end_object();
   co_return json_answer(200, std::move(body));
 }
 

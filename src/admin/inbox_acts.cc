@@ -1,6 +1,7 @@
 // What an operator does to an event: send it again, discard it, say that it took effect, drop or read its body; and
 // what is done to a destination. Each act is in the audit log before it is done, and what came of it behind that.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -18,11 +19,13 @@
 #include "admin/handlers.h"
 #include "admin/inbox_request.h"
 #include "admin/key_json.h"
+#include "admin/redact.h"
 #include "admin/sources.h"
 #include "config/config.h"
-#include "core/encoding.h"
+#include "core/ascii.h"
 #include "core/event_id.h"
 #include "core/json/writer.h"
+#include "core/utf8.h"
 #include "gateway/destination_gate.h"
 #include "gateway/dispatcher.h"
 #include "inbox/breaker.h"
@@ -40,6 +43,22 @@ namespace semel::admin {
 namespace {
 
 constexpr std::size_t reason_bytes_max = 1'000;
+
+// Whether nobody would see anything of `text`: white space and characters without width.
+bool is_blank(std::string_view text) {
+  constexpr std::array<std::string_view, 8> blanks{"\u0085", "\u00a0", "\u1680", "\u180e",
+                                                   "\u205f", "\u2060", "\u3000", "\ufeff"};
+  while (!text.empty()) {
+    const std::size_t size = std::max<std::size_t>(core::utf8_character_size(text), 1);
+    const std::string_view character = text.substr(0, size);
+    const bool general =
+        character >= "\u2000" && character <= "\u202f" && (character < "\u2010" || character > "\u2027");
+    const bool ascii = size == 1 && (character.front() == ' ' || core::is_control(character.front()));
+    if (!ascii && !general && std::ranges::find(blanks, character) == blanks.end()) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
 
 struct InboxEntry {
   const Caller& caller;
@@ -205,8 +224,8 @@ Result<store::DestinationControl> control_in(const Sources& sources, const polic
 
 Result<std::string> reason_in(const boost::json::object& body) {
   std::string reason = text_in(body, "reason").value_or("");
-  if (reason.empty() || reason.size() > reason_bytes_max) {
-    return fail(Code::invalid, "reason: must be 1 to 1000 bytes that say why");
+  if (is_blank(reason) || reason.size() > reason_bytes_max) {
+    return fail(Code::invalid, "reason: must be 1 to 1000 bytes that say why, and not only blanks");
   }
   return reason;
 }
@@ -241,11 +260,9 @@ Task<Response> show_event_body(const Sources* sources, policy::RequestView reque
     co_return error_answer(503, "not shown, because the audit log cannot be written: " + logged.error().detail);
   std::string body;
   core::json::JsonWriter json(body);
-  json.begin_object().name("fields").begin_array();
-  for (const Field& field : parcel->fields) {
-    json.begin_object().bytes("name", field.name).bytes("value", field.value).end_object();
-  }
-  json.end_array().text("body_base64", core::to_base64(parcel->body)).end_object();
+  json.begin_object();
+  write_shown(json, *parcel, sources->config()->admin.redact);
+  json.end_object();
   co_return json_answer(200, std::move(body));
 }
 

@@ -1,10 +1,11 @@
 // GET /v1/inbox/export: events with their deliveries and bodies, one JSON object in each line, oldest first.
 //
-// The id of the last line is where to go on (`after`). The export is in the audit log before the first byte. It holds
-// one piece of a list at a time, and sends no faster than its reader reads. If the store fails on the way, the stream
-// is cut: only one that ends as it should is whole.
+// What is hidden of a body elsewhere (redact.h) is hidden here. The id of the last line is where to go on (`after`).
+// The export is in the audit log before the first byte. It holds one piece of a list at a time, and sends no faster
+// than its reader reads. If the store fails on the way, the stream is cut: only one that ends as it should is whole.
 #include <cstddef>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +17,9 @@
 #include "admin/handlers.h"
 #include "admin/inbox_request.h"
 #include "admin/key_json.h"
+#include "admin/redact.h"
 #include "admin/sources.h"
-#include "core/encoding.h"
+#include "config/config.h"
 #include "core/event_id.h"
 #include "core/json/writer.h"
 #include "gateway/dispatcher.h"
@@ -31,6 +33,7 @@
 #include "store/inbox_desk.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/fingerprint.h>
 #include <semel/response.h>
 #include <semel/result.h>
 
@@ -48,20 +51,15 @@ std::string export_text(const Caller& caller, const policy::RequestView& request
   return text;
 }
 
-void write_line(std::string& out, const store::AcceptedEvent& event, const std::optional<store::Parcel>& parcel) {
+void write_line(std::string& out, const store::AcceptedEvent& event, const std::optional<store::Parcel>& parcel,
+                const IgnoreList& redact) {
   core::json::JsonWriter json(out);
   json.begin_object().text("id", event.id.text()).bytes("source", event.source).bytes("type", event.type);
   json.text("accepted_at", time_text(event.id.accepted_at())).boolean("body_kept", parcel.has_value());
   json.name("deliveries").begin_array();
   for (const store::DeliveryRecord& delivery : event.deliveries) write_delivery(json, event, delivery);
   json.end_array();
-  if (parcel) {
-    json.name("fields").begin_array();
-    for (const Field& field : parcel->fields) {
-      json.begin_object().bytes("name", field.name).bytes("value", field.value).end_object();
-    }
-    json.end_array().text("body_base64", core::to_base64(parcel->body));
-  }
+  if (parcel) write_shown(json, *parcel, redact);
   json.end_object();
   out += '\n';
 }
@@ -70,7 +68,8 @@ struct Export {
   const Sources& sources;
   http::Transaction& client;
   store::DeliveryFilter filter;
-  core::EventId last;  // that has been sent, or behind which it begins
+  std::shared_ptr<const config::Config> config;  // by which parts are hidden, from the first line to the last
+  core::EventId last;                            // that has been sent, or behind which it begins
 };
 
 // The events of a piece. False: the store or the reader has failed.
@@ -81,7 +80,7 @@ Task<bool> send_piece(Export* work, const store::DeliveryList* list) {
     work->last = item.event.id;
     const Result<std::optional<store::Parcel>> parcel = co_await work->sources.dispatcher->inbox().load(item.event.id);
     if (!parcel) co_return false;
-    write_line(out, item.event, *parcel);
+    write_line(out, item.event, *parcel, work->config->admin.redact);
     if (out.size() < flush_bytes) continue;
     const http::Try<void> sent = co_await work->client.continue_reply(out);
     if (!sent) co_return false;
@@ -133,7 +132,8 @@ Task<std::optional<Response>> stream_export(const Sources* sources, policy::Requ
   };
   const http::Transaction::Form form{.framing = http::Framing::chunked, .length = 0};
   http::Try<void> sent = co_await client->start_reply(200, fields, form, "");
-  Export work{.sources = *sources, .client = *client, .filter = *std::move(filter), .last = after};
+  Export work{
+      .sources = *sources, .client = *client, .filter = *std::move(filter), .config = sources->config(), .last = after};
   bool whole = false;
   if (sent) whole = co_await send_all(&work, std::move(cursor));
   if (sent && !whole) client->cut_reply();

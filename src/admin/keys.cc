@@ -16,12 +16,14 @@
 #include "admin/handlers.h"
 #include "admin/key_json.h"
 #include "admin/sources.h"
+#include "admin/suggested.h"
 #include "config/config.h"
 #include "config/match.h"
 #include "core/json/writer.h"
 #include "policy/request_view.h"
 #include "policy/route.h"
 #include "reading/units.h"
+#include "resolver/suggestion.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
 #include "webhook/webhook.h"
@@ -107,7 +109,10 @@ Task<Response> list_keys(const Sources* sources, policy::RequestView request, Ca
   std::string body;
   core::json::JsonWriter json(body);
   json.begin_object().name("items").begin_array();
-  for (const Held& held : list->items) write_key(json, held);
+  for (const Held& held : list->items) {
+    const std::optional<resolver::Suggestion> suggestion = co_await suggestion_for(sources, &held);
+    write_key(json, held, suggestion);
+  }
   json.end_array().text("cursor", list->cursor).text("searched_to", time_text(list->searched_to));
   if (space) json.text("namespace", *space);
   json.boolean("complete", list->cursor.empty()).end_object();
@@ -122,9 +127,10 @@ Task<Response> show_key(const Sources* sources, policy::RequestView request, Cal
   if (!found) co_return error_answer(503, found.error().detail);
   if (found->empty()) co_return error_answer(404, "there is no key with this id; keys that have expired are gone");
   if (found->size() > 1) co_return error_answer(409, "several keys begin with this id; send more of it");
+  const std::optional<resolver::Suggestion> suggestion = co_await suggestion_for(sources, &found->front());
   std::string body;
   core::json::JsonWriter json(body);
-  write_key(json, found->front());
+  write_key(json, found->front(), suggestion);
   co_return json_answer(200, std::move(body));
 }
 

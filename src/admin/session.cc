@@ -40,6 +40,14 @@ bool is_printable(std::string_view name) {
   return true;
 }
 
+// Whether this gateway has what an operation is about.
+bool has(const Sources& sources, const config::Config& config, std::string_view path) {
+  if (path.starts_with("/v1/outbox")) return !sources.outboxes.empty();
+  if (path.starts_with("/v1/inbox") || path.starts_with("/v1/destinations")) return sources.dispatcher != nullptr;
+  if (path.starts_with("/v1/webhooks")) return !config.webhooks.empty();
+  return path.starts_with("/v1/");
+}
+
 }  // namespace
 
 // Not signed in is an answer like any other: the page then asks for a token.
@@ -59,10 +67,10 @@ Task<Response> show_session(const Sources* sources, policy::RequestView request,
   if (const auto session = sources->sign_ins->of(request, sources->now(), config->admin)) {
     json.text("until", time_text(session->until));
   }
-  // So that a page which this build has no operation for is not shown.
+  // So that a page which this gateway has nothing for is not shown.
   json.name("operations").begin_array();
   for (const Page& page : table()) {
-    if (page.path.starts_with("/v1/")) json.text(std::string(page.method) + " " + std::string(page.path));
+    if (has(*sources, *config, page.path)) json.text(std::string(page.method) + " " + std::string(page.path));
   }
   json.end_array().end_object();
   co_return json_answer(200, std::move(body));

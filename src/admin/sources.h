@@ -10,6 +10,7 @@
 
 #include "admin/doubt_count.h"
 #include "admin/sign_in.h"
+#include "auditor/auditor.h"
 #include "config/config.h"
 #include "gateway/ask_probe.h"
 #include "gateway/dispatcher.h"
@@ -18,9 +19,11 @@
 #include "store/desk.h"
 #include "store/history.h"
 #include "telemetry/finding.h"
+#include "telemetry/outbox_metrics.h"
 #include "telemetry/recent.h"
 #include "telemetry/tail.h"
 #include "telemetry/tally_past.h"
+#include "telemetry/webhook_metrics.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -55,6 +58,9 @@ struct Sources {
   std::function<Async<telemetry::TallyAnswer>(telemetry::TallyQuestion)> tally = {};
   std::function<Async<std::vector<telemetry::Finding>>(Time)> findings = {};
   gateway::Dispatcher* dispatcher = nullptr;  // null if there is no inbox
+  std::vector<std::shared_ptr<const telemetry::OutboxMetrics>> outboxes = {};
+  telemetry::WebhookMetrics* webhooks = nullptr;  // null if nothing is counted
+  auditor::Auditor* audits = nullptr;             // null if there are none
 };
 
 }  // namespace semel::admin

@@ -1,3 +1,4 @@
+// The pages of the listener, each with who may ask for it.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -16,6 +17,7 @@ constexpr std::array all{
     Page{.path = "/readyz", .method = "GET", .access = Access::anyone, .handler = &readiness},
     Page{.path = "/metrics", .method = "GET", .access = Access::reader, .handler = &metrics},
     Page{.path = "/v1/webhooks/reopen", .method = "POST", .access = Access::changer, .handler = &reopen},
+    Page{.path = "/v1/webhooks", .method = "GET", .access = Access::reader, .handler = &show_webhooks},
     Page{.path = "/v1/keys", .method = "GET", .access = Access::reader, .handler = &list_keys},
     Page{.path = "/v1/keys/find", .method = "POST", .access = Access::reader, .handler = &find_key},
     Page{.path = "/v1/keys/{id}", .method = "GET", .access = Access::reader, .handler = &show_key},
@@ -24,6 +26,17 @@ constexpr std::array all{
     Page{.path = "/v1/keys/{id}/resolve", .method = "POST", .access = Access::changer, .handler = &resolve_key},
     Page{.path = "/v1/keys/{id}/reopen", .method = "POST", .access = Access::changer, .handler = &reopen_key},
     Page{.path = "/v1/audit", .method = "GET", .access = Access::reader, .handler = &show_audit},
+    Page{.path = "/v1/audits", .method = "GET", .access = Access::reader, .handler = &list_audits},
+    Page{.path = "/v1/audits/findings", .method = "GET", .access = Access::reader, .handler = &list_findings},
+    Page{.path = "/v1/audits/findings/{id}/close",
+         .method = "POST",
+         .access = Access::changer,
+         .handler = &close_finding},
+    Page{.path = "/v1/audits/findings/{id}/acknowledge",
+         .method = "POST",
+         .access = Access::changer,
+         .handler = &acknowledge_finding},
+    Page{.path = "/v1/audits/{id}/run", .method = "POST", .access = Access::changer, .handler = &run_audit},
     Page{.path = "/v1/now", .method = "GET", .access = Access::reader, .handler = &show_now},
     Page{.path = "/v1/config", .method = "GET", .access = Access::reader, .handler = &show_config},
     Page{.path = "/v1/session", .method = "GET", .access = Access::anyone, .handler = &show_session},
@@ -59,6 +72,7 @@ constexpr std::array all{
          .method = "POST",
          .access = Access::changer,
          .handler = &resume_destination},
+    Page{.path = "/v1/outbox", .method = "GET", .access = Access::reader, .handler = &list_outboxes},
     Page{.path = "/v1/openapi.json", .method = "GET", .access = Access::reader, .handler = &openapi},
 };
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -50,11 +51,13 @@ constexpr std::size_t rows_max = 1'000;  // of each kind
 constexpr std::size_t alike_max = 2;
 constexpr std::chrono::days kept{30};
 constexpr Millis clocks_differ{60'000};  // at most: the store's and those of the gateways
+constexpr Millis out_of_step{2'000};     // clocks that are kept by NTP, and are being corrected
 
 // Something that happened. Those of one time stand in the order in which they were added.
 struct Event {
   Time at;
   json::object members;
+  Time shown{};  // when, as far as the order goes
   std::size_t place = 0;
 };
 
@@ -157,9 +160,29 @@ void Timeline::add_present(const Held& held) {
            {"event", "outcome"}, {"fence", record.fence.number}, {"outcome", "unknown"}, {"cause", "no word"}}});
 }
 
+// By time. But a fence is taken only when the one before it is over, and fences do not go by a clock: if clocks are a
+// little out of step, or one is being set back, the fences tell which was first.
 std::vector<Event> Timeline::in_order() && {
+  const auto fence_of = [](const Event& event) { return number_in(event.members, "fence"); };
   for (std::size_t i = 0; i < events_.size(); ++i) events_[i].place = i;
-  std::ranges::sort(events_, {}, [](const Event& event) { return std::pair(event.at, event.place); });
+  std::ranges::sort(events_, {}, [&](const Event& event) { return std::pair(fence_of(event), event.place); });
+  std::uint64_t fence = 0;
+  Time before{};  // the last that happened under the fence before this one
+  Time latest{};  // under this one
+  for (Event& event : events_) {
+    if (fence_of(event) != fence) {
+      before = fence == 0 ? Time{} : latest;
+      fence = fence_of(event);
+      latest = Time{};
+    }
+    event.shown = before - event.at <= out_of_step ? std::max(event.at, before) : event.at;
+    latest = std::max(latest, event.shown);
+  }
+  // What was moved stands behind what it was moved to.
+  std::ranges::sort(events_, {}, [&](const Event& event) {
+    const std::uint64_t moved = event.shown == event.at ? 0 : fence_of(event);
+    return std::tuple(event.shown, moved, event.place);
+  });
   return std::move(events_);
 }
 

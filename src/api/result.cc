@@ -185,7 +185,7 @@ void write_result(core::json::JsonWriter& json, const Response& response) {
   std::map<std::string, std::vector<std::string_view>> headers;  // by their names in small letters
   for (const Field& field : response.fields) {
     if (core::equal_ignoring_case(field.name, type_field)) {
-      json.bytes("content_type", field.value);
+      json.latin_1("content_type", field.value);
     } else {
       headers[core::to_lower(field.name)].push_back(field.value);
     }
@@ -195,11 +195,11 @@ void write_result(core::json::JsonWriter& json, const Response& response) {
     for (const auto& [name, values] : headers) {
       json.escaped_name(name);
       if (values.size() == 1) {
-        json.bytes(values.front());
+        json.latin_1(values.front());
         continue;
       }
       json.begin_array();
-      for (const std::string_view value : values) json.bytes(value);
+      for (const std::string_view value : values) json.latin_1(value);
       json.end_array();
     }
     json.end_object();

@@ -10,9 +10,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/audits.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/redis_report.h"
+#include "cli/resolving.h"
 #include "cli/stores.h"
 #include "config/config.h"
 #include "gateway/tls_set.h"
@@ -114,6 +116,10 @@ int check_config(const CheckOptions& options) {
     const auto& intake = i < config->route_intakes.size() ? config->route_intakes[i] : none;
     if (intake) fmt::print("      {}\n", inbox_text(*config, *intake));
   }
+  for (const config::OutboxConfig& outbox : config->outboxes) {
+    fmt::print("  outbox {} -> {}\n      each effect once, for {}\n", outbox.name, fmt::join(outbox.deliver, ", "),
+               reading::duration_text(outbox.ttl));
+  }
   if (const auto& listen = config->api.listen) fmt::print("  claims API on {}\n", reading::endpoint_text(*listen));
   for (const config::ApiToken& token : config->api.tokens) {
     fmt::print("  token {}: {}{}\n", token.name, fmt::join(token.namespaces, ", "), api_terms(token));
@@ -131,7 +137,9 @@ int check_config(const CheckOptions& options) {
   for (const std::string& concern : concerns(*config, *clock)) {
     fmt::print(stderr, "{}: warning: store: {}\n", path, concern);
   }
-  return 0;
+  const bool audits = check_audits(*config, path, *clock);
+  const bool resolvers = check_resolvers(*config, path, *clock);
+  return audits && resolvers ? 0 : 1;
 }
 
 int accept_loss(const std::string& path) {

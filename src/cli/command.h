@@ -20,6 +20,7 @@ void add_providers(CLI::App& app, Command& run);
 void add_sign(CLI::App& app, Command& run);
 void add_check(CLI::App& app, Command& run);
 void add_keys(CLI::App& app, Command& run);
+void add_audit(CLI::App& app, Command& run);
 void add_inbox(CLI::App& app, Command& run);
 void add_migrate(CLI::App& app, Command& run);
 void add_version(CLI::App& app, Command& run);

@@ -2,6 +2,7 @@
 //
 // Exit codes are those of `semel keys`: 0 done; 1 no such event or a conflict; 2 wrong usage; 3 not allowed; 4 no
 // answer.
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
+#include <unistd.h>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -24,6 +26,7 @@
 #include "cli/inbox_stream.h"
 #include "cli/keys/admin_call.h"
 #include "core/encoding.h"
+#include "core/printable.h"
 
 namespace semel::cli {
 namespace {
@@ -35,10 +38,10 @@ int status(const InboxArguments& given) {
   if (told.code != 0 || given.json) return told.code;
   for (const json::value& each : told.body.at("items").as_array()) {
     const json::object& item = each.as_object();
-    fmt::print("{}: {} of {} running{}, breaker {}; accepted {}, unaccounted {}\n", text_of(item, "name"),
+    fmt::print("{}: {} of {} running{}, breaker {}; accepted {}, unaccounted {}\n", shown_of(item, "name"),
                number_of(item, "running"), number_of(item, "concurrency"),
-               item.at("paused").as_bool() ? fmt::format(", paused ({})", text_of(item, "reason")) : "",
-               text_of(item, "breaker"), number_of(item, "accepted"), number_of(item, "unaccounted"));
+               item.at("paused").as_bool() ? fmt::format(", paused ({})", shown_of(item, "reason")) : "",
+               shown_of(item, "breaker"), number_of(item, "accepted"), number_of(item, "unaccounted"));
     for (const auto& [state, count] : item.at("states").as_object()) {
       const std::int64_t many = number_of(item.at("states").as_object(), state);
       if (many != 0) fmt::print("    {} {}\n", std::string_view(state), many);
@@ -62,14 +65,27 @@ int list(const InboxArguments& given) {
   return 0;
 }
 
+// On a terminal a body is text, and nothing else; in a file it is as it came.
+std::string shown_body(std::string_view body) {
+  std::string shown;
+  for (;;) {
+    const std::size_t end = body.find_first_of("\n\t");
+    shown += core::printable(body.substr(0, end));
+    if (end == std::string_view::npos) return shown;
+    shown += body[end];
+    body.remove_prefix(end + 1);
+  }
+}
+
 int show(const InboxArguments& given) {
   const InboxHeard told = ask_inbox(given, "GET", "/v1/inbox/" + encoded(given.id) + (given.body ? "/body" : ""), {});
   if (told.code != 0 || given.json) return told.code;
   if (given.body) {
     for (const json::value& each : told.body.at("fields").as_array()) {
-      fmt::print("{}: {}\n", text_of(each.as_object(), "name"), text_of(each.as_object(), "value"));
+      fmt::print("{}: {}\n", shown_of(each.as_object(), "name"), shown_of(each.as_object(), "value"));
     }
-    fmt::print("\n{}\n", core::from_base64(text_of(told.body, "body_base64")).value_or(""));
+    const std::string body = core::from_base64(text_of(told.body, "body_base64")).value_or("");
+    fmt::print("\n{}\n", ::isatty(STDOUT_FILENO) == 1 ? shown_body(body) : body);
     return 0;
   }
   for (const json::value& each : told.body.at("deliveries").as_array()) print_delivery(each.as_object());

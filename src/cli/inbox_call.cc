@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "cli/keys/admin_call.h"
+#include "core/printable.h"
 #include "runtime/pause.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -27,7 +28,7 @@ namespace semel::cli {
 namespace json = boost::json;
 
 int complain_of_inbox(std::string_view what, int code) {
-  fmt::print(stderr, "semel inbox: {}\n", what);
+  fmt::print(stderr, "semel inbox: {}\n", core::printable(what));
   return code;
 }
 
@@ -77,6 +78,10 @@ std::string_view text_of(const json::object& object, std::string_view member) {
   return value != nullptr && value->is_string() ? std::string_view(value->get_string()) : std::string_view();
 }
 
+std::string shown_of(const json::object& object, std::string_view member) {
+  return core::printable(text_of(object, member));
+}
+
 std::int64_t number_of(const json::object& object, std::string_view member) {
   const json::value* const value = object.if_contains(member);
   if (value == nullptr) return 0;
@@ -86,9 +91,9 @@ std::int64_t number_of(const json::object& object, std::string_view member) {
 }
 
 void print_delivery(const json::object& item) {
-  fmt::print("{} {} {} -> {} {} attempt {}{}{}\n", text_of(item, "id"), text_of(item, "accepted_at"),
-             text_of(item, "source"), text_of(item, "destination"), text_of(item, "state"), number_of(item, "attempt"),
-             text_of(item, "why").empty() ? "" : ": ", text_of(item, "why"));
+  fmt::print("{} {} {} -> {} {} attempt {}{}{}\n", shown_of(item, "id"), shown_of(item, "accepted_at"),
+             shown_of(item, "source"), shown_of(item, "destination"), shown_of(item, "state"),
+             number_of(item, "attempt"), shown_of(item, "why").empty() ? "" : ": ", shown_of(item, "why"));
 }
 
 void nap(Clock& clock, Millis time) {
@@ -100,7 +105,7 @@ void nap(Clock& clock, Millis time) {
 CLI::App* add_inbox_part(CLI::App& parent, InboxArguments& given, const std::string& name, const std::string& about) {
   CLI::App* const part = parent.add_subcommand(name, about);
   part->add_option("--admin", given.admin, "The admin listener of a gateway");
-  part->add_option("--token", given.token, "Its token; env:NAME and file:PATH are read");
+  part->add_option("--token", given.token, "Of the role that is needed (or the environment's SEMEL_ADMIN_TOKEN)");
   part->add_option("-c,--config", given.config, "Take both from this configuration");
   part->add_flag("--json", given.json, "Print what the gateway answers");
   return part;

@@ -46,7 +46,10 @@ InboxHeard ask_inbox(const InboxArguments& given, const std::string& method, con
 // `&state=dead&dest=…`: the filter that was given.
 std::string inbox_query(const InboxArguments& given);
 
+// A text as it came: to be compared or sent on, not to be printed.
 std::string_view text_of(const boost::json::object& object, std::string_view member);
+// A text that others may have chosen, as it can be printed.
+std::string shown_of(const boost::json::object& object, std::string_view member);
 std::int64_t number_of(const boost::json::object& object, std::string_view member);
 void print_delivery(const boost::json::object& item);
 

@@ -70,9 +70,10 @@ std::string_view done_word(std::string_view action) {
 
 std::string job_line(const json::object& job) {
   const std::string_view action = text_of(job, "action");
-  std::string line = fmt::format("job {} {} {}: {} of {}{} {}", text_of(job, "id"), action, text_of(job, "state"),
-                                 number_of(job, "taken"), job.at("at_least").as_bool() ? "at least " : "",
-                                 number_of(job, "count"), done_word(action));
+  std::string line =
+      fmt::format("job {} {} {}: {} of {}{} {}", shown_of(job, "id"), shown_of(job, "action"), shown_of(job, "state"),
+                  number_of(job, "taken"), job.at("at_least").as_bool() ? "at least " : "", number_of(job, "count"),
+                  done_word(action));
   if (action == "replay" || action == "backfill") {
     line += fmt::format("; {} delivered, {} dead, {} otherwise, {} on their way", number_of(job, "done"),
                         number_of(job, "dead"), number_of(job, "other"), number_of(job, "open"));
@@ -122,8 +123,8 @@ int work(const JobArguments& given, const std::string& action) {
   const bool at_least = plan.body.at("at_least").as_bool();
   for (const json::value& each : plan.body.at("sample").as_array()) {
     const json::object& item = each.as_object();
-    fmt::print(stderr, "  {} {} {} -> {} {} {}\n", text_of(item, "id"), text_of(item, "type"), text_of(item, "source"),
-               text_of(item, "destination"), text_of(item, "state"), text_of(item, "why"));
+    fmt::print(stderr, "  {} {} {} -> {} {} {}\n", shown_of(item, "id"), shown_of(item, "type"),
+               shown_of(item, "source"), shown_of(item, "destination"), shown_of(item, "state"), shown_of(item, "why"));
   }
   fmt::print(stderr, "{}: {}{} {}\n", action, at_least ? "at least " : "", count,
              action == "backfill" || action == "erase" ? "event(s)" : "deliveries");
@@ -146,7 +147,7 @@ int list_jobs(const JobArguments& given) {
   if (told.code != 0 || given.json) return told.code;
   for (const json::value& each : told.body.at("items").as_array()) {
     const json::object& job = each.as_object();
-    fmt::print("{} ({}: {})\n", job_line(job), text_of(job, "who"), text_of(job, "reason"));
+    fmt::print("{} ({}: {})\n", job_line(job), shown_of(job, "who"), shown_of(job, "reason"));
   }
   return 0;
 }

@@ -159,6 +159,12 @@ std::string unsupported(const config::Config& config) {
   if (!has_store(config.store.kind)) {
     return "store.url: this kind of store is planned, but not in this version";
   }
+  if (!config.outboxes.empty() && !has_store(config::StoreKind::postgres)) {
+    return "[[outbox]] needs PostgreSQL, which this build was made without (SEMEL_POSTGRES)";
+  }
+  if (!config.audits.empty() && is_redis(config.store.kind)) {
+    return "[[audit]] needs the embedded store or PostgreSQL: on Redis there is nowhere to keep what it finds";
+  }
   return {};
 }
 

@@ -83,6 +83,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what no
   semel::cli::add_check(app, run);
   semel::cli::add_keys(app, run);
   semel::cli::add_inbox(app, run);
+  semel::cli::add_audit(app, run);
   semel::cli::add_migrate(app, run);
   semel::cli::add_version(app, run);
   add_help(app, run);

@@ -17,6 +17,7 @@
 #include <semel/clock.h>
 #include <semel/result.h>
 #ifdef SEMEL_HAS_POSTGRES
+#include "outbox/migrate.h"
 #include "reading/secret.h"
 #include "store/postgres/admin.h"
 #include <semel/postgres.h>
@@ -29,6 +30,9 @@ struct MigrateOptions {
   std::string config;
   std::vector<std::string> urls;
   bool print_sql = false;
+  bool outbox = false;
+  std::string writer;
+  std::string mover;
 };
 
 int migrate_redis(const store::redis::RedisOptions& options) {
@@ -76,7 +80,42 @@ int migrate_databases(const config::Config& config) {
   return migrate_each(urls);
 }
 
+int migrate_outboxes(const MigrateOptions& options) {
+  const outbox::OutboxRoles roles{.writer = options.writer, .mover = options.mover};
+  if (options.print_sql) {
+    fmt::print("{}", outbox::outbox_script(roles));
+    return 0;
+  }
+  std::vector<std::string> urls = options.urls;
+  if (urls.empty()) {
+    const auto config = load_config(options.config);
+    if (config == nullptr) return 1;
+    for (const config::OutboxConfig& each : config->outboxes) urls.push_back(each.database.reveal());
+    if (urls.empty()) fmt::print(stderr, "semel: the configuration has no [[outbox]]; there is nothing to migrate\n");
+    if (urls.empty()) return 1;
+  }
+  const std::unique_ptr<Clock> clock = make_system_clock();
+  int status = 0;
+  for (const std::string& url : urls) {
+    const Result<outbox::OutboxMigrated> migrated = outbox::migrate_outbox(*clock, url, roles);
+    if (!migrated) {
+      fmt::print(stderr, "semel: {}\n", migrated.error().detail);
+      status = 1;
+    } else if (migrated->from == migrated->to) {
+      fmt::print("the outbox is up to date (version {})\n", migrated->to);
+    } else {
+      fmt::print("the outbox went from version {} to version {}\n", migrated->from, migrated->to);
+    }
+  }
+  return status;
+}
+
 #else
+
+int migrate_outboxes(const MigrateOptions& /*options*/) {
+  fmt::print(stderr, "semel: an outbox needs PostgreSQL, which this build was made without\n");
+  return 1;
+}
 
 int print_sql() {
   fmt::print(stderr, "semel: this build has no PostgreSQL store\n");
@@ -92,6 +131,11 @@ int migrate_databases(const config::Config& /*config*/) {
 #endif
 
 int migrate(const MigrateOptions& options) {
+  if (options.config.empty() && options.urls.empty() && !options.print_sql) {
+    fmt::print(stderr, "semel: migrate needs a configuration file, --url URL, or --print-sql\n");
+    return 2;
+  }
+  if (options.outbox) return migrate_outboxes(options);
   if (options.print_sql) return print_sql();
   if (options.urls.size() == 1 && options.urls.front().starts_with("redis")) {
     store::redis::RedisOptions redis;
@@ -120,7 +164,10 @@ void add_migrate(CLI::App& app, Command& run) {
   CLI::Option* print = command->add_flag("--print-sql", options->print_sql, "Print the SQL and change nothing");
   file->excludes(url);
   print->excludes(file)->excludes(url);
-  command->require_option(1);
+  CLI::Option* outbox = command->add_flag(
+      "--outbox", options->outbox, "Prepare the database of a program, for semel.send(), instead of Semel's own store");
+  command->add_option("--writer", options->writer, "With --outbox: a role that may send")->needs(outbox);
+  command->add_option("--mover", options->mover, "With --outbox: a role that may move, for the gateway")->needs(outbox);
   command->callback([options, &run] { run = [options] { return migrate(*options); }; });
 }
 

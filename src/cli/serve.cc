@@ -3,12 +3,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -26,7 +26,9 @@
 #include "api/access.h"
 #include "api/api.h"
 #include "api/work.h"
+#include "cli/background.h"
 #include "cli/command.h"
+#include "cli/file_room.h"
 #include "cli/load.h"
 #include "cli/process.h"
 #include "cli/signals.h"
@@ -64,8 +66,6 @@
 
 namespace semel::cli {
 namespace {
-
-constexpr std::size_t files_of_our_own = 128;  // for the store, the admin listener and connections that are ending
 
 // Who balances the load is told first, by /readyz, and has this long to send nothing more. A second signal to stop ends
 // the wait.
@@ -158,7 +158,8 @@ int serve(const ServeOptions& options) {
     say_where(config->store);
     const std::string admin = ports.admin == 0 ? "no admin listener" : fmt::format("admin on port {}", ports.admin);
     if (ports.gateway == 0) {
-      fmt::print(stderr, "semel: listening on port {} for claims only, {}\n", ports.api, admin);
+      const std::string claims = fmt::format("listening on port {} for claims only", ports.api);
+      fmt::print(stderr, "semel: {}, {}\n", ports.api == 0 ? "moving what is sent, for no clients" : claims, admin);
       return;
     }
     const std::string api = ports.api == 0 ? std::string() : fmt::format(", claims API on port {}", ports.api);
@@ -167,23 +168,6 @@ int serve(const ServeOptions& options) {
   hooks.draining = [] { fmt::print(stderr, "semel: draining: no new connections, requests under way are finished\n"); };
   if (options.upstream.empty()) hooks.new_config = [&] { return load_config(options.config); };
   return run_gateway(config, hooks);
-}
-
-// Clients must not use up the files that upstreams, the store and the admin listener need. Most clients are idle.
-std::shared_ptr<const config::Config> within(std::size_t files, const std::shared_ptr<const config::Config>& config) {
-  const std::size_t room = files > 2 * files_of_our_own ? (files - files_of_our_own) / 5 * 3 : files_of_our_own / 2;
-  if (config->limits.connections <= room) return config;
-  const std::size_t most = config->limits.connections;
-  const bool worth_a_word = room < most / 10 * 9;
-  if (worth_a_word) {
-    fmt::print(stderr,
-               "semel: limits.connections is {}, but this process may open {} files: it will take {} connections; "
-               "raise the limit of open files (ulimit -n, LimitNOFILE=)\n",
-               most, files, room);
-  }
-  auto lower = std::make_shared<config::Config>(*config);
-  lower->limits.connections = static_cast<std::uint32_t>(room);
-  return lower;
 }
 
 // The operators' listener, beside the gateway's own. Returns its port; 0 if there is none.
@@ -204,6 +188,7 @@ struct Standing {
 
   telemetry::Reloads reloads;
   std::atomic<bool> leaving{false};
+  std::unique_ptr<Background> background;  // outlives the gateway; null until there is one
 };
 
 std::string metrics_text(gateway::Gateway& gateway, const Standing& standing) {
@@ -211,6 +196,7 @@ std::string metrics_text(gateway::Gateway& gateway, const Standing& standing) {
   gateway.certificates().render(text);
   standing.reloads.render(text);
   telemetry::render_process(text);
+  standing.background->render(text);
   return text;
 }
 
@@ -239,7 +225,10 @@ Result<std::uint16_t> open_admin(gateway::Gateway& gateway, const Operated& oper
       .clock = &clock,
       .tally = [&gateway](telemetry::TallyQuestion question) { return gateway.books().tally(std::move(question)); },
       .findings = [&gateway](Time from) { return gateway.books().findings(from); },
-      .dispatcher = gateway.dispatcher()};
+      .dispatcher = gateway.dispatcher(),
+      .outboxes = standing.background->outboxes(),
+      .webhooks = &gateway.metrics().webhooks,
+      .audits = standing.background->audits()};
   const admin::Exposure exposure =
       reading::is_loopback(*config.listen) ? admin::Exposure::loopback : admin::Exposure::network;
   return gateway.listen_beside(*config.listen, std::make_unique<admin::Admin>(std::move(sources), exposure));
@@ -261,8 +250,33 @@ Result<std::uint16_t> open_api(gateway::Gateway& gateway, Store& store, store::L
   });
 }
 
-bool is_shared(config::StoreKind kind) {
-  return kind != config::StoreKind::embedded && kind != config::StoreKind::memory;
+// What the claims API needs.
+struct ServedApi {
+  store::Lookup* lookup;
+  api::Rates& rates;
+};
+
+// Everything beside the gateway's own listener. Nothing is answered yet.
+Result<Ports> open_rest(gateway::Gateway& gateway, const Operated& operated, const Standing& standing,
+                        const ServedApi& api, Clock& clock, const config::Config& config) {
+  const Result<std::uint16_t> admin_port = open_admin(gateway, operated, standing, clock, config.admin);
+  if (!admin_port) return std::unexpected(admin_port.error());
+  const Result<std::uint16_t> api_port = open_api(gateway, operated.store, api.lookup, api.rates, config.api);
+  if (!api_port) return std::unexpected(api_port.error());
+  return Ports{.gateway = gateway.port(), .admin = *admin_port, .api = *api_port};
+}
+
+Operated operated_of(const store::CapableStore& store, const config::Config& config, admin::SignIns& sign_ins,
+                     telemetry::Recent& recent) {
+  const config::StoreKind kind = config.store.kind;
+  return {.store = *store.store,
+          .reopening = store.reopening,
+          .desk = store.desk,
+          .audit = store.audit,
+          .shared = kind != config::StoreKind::embedded && kind != config::StoreKind::memory,
+          .sign_ins = sign_ins,
+          .recent = recent,
+          .history = store.history};
 }
 
 std::int64_t unix_seconds(const Clock& clock) {
@@ -297,60 +311,47 @@ void say_unused(const http::Inherited& inherited, const config::Config& config) 
   }
 }
 
+int refuse(std::string_view why) {
+  fmt::print(stderr, "semel: {}\n", why);
+  return 1;
+}
+
 }  // namespace
 
 int run_gateway(const std::shared_ptr<const config::Config>& wanted, const ServeHooks& hooks) {
-  if (const std::string missing = unsupported(*wanted); !missing.empty()) {
-    fmt::print(stderr, "semel: {}\n", missing);
-    return 1;
-  }
+  if (const std::string missing = unsupported(*wanted); !missing.empty()) return refuse(missing);
   const std::shared_ptr<const config::Config> config = within(raise_file_limit(), wanted);
-  if (const Result<void> dropped = drop_privileges(config->server.user); !dropped) {
-    fmt::print(stderr, "semel: {}\n", dropped.error().detail);
-    return 1;
-  }
+  const Result<void> dropped = drop_privileges(config->server.user);
+  if (!dropped) return refuse(dropped.error().detail);
   Result<http::Inherited> inherited = inherited_sockets();
-  if (!inherited) {
-    fmt::print(stderr, "semel: LISTEN_FDS: {}\n", inherited.error().detail);
-    return 1;
-  }
+  if (!inherited) return refuse("LISTEN_FDS: " + inherited.error().detail);
   say_unused(*inherited, *config);
   keep_files_private();
   keep_memory_private();
   const std::unique_ptr<Clock> clock = make_system_clock();
   const auto store_metrics = std::make_shared<telemetry::StoreMetrics>();
   Result<store::CapableStore> store = open_store(*config, *clock, store_metrics);
-  if (!store) {
-    fmt::print(stderr, "semel: the store cannot be opened: {}\n", store.error().detail);
-    return 1;
-  }
+  if (!store) return refuse("the store cannot be opened: " + store.error().detail);
   for (const std::string& concern : concerns(*config, *clock)) fmt::print(stderr, "semel: store: {}\n", concern);
   telemetry::LogSink log(STDOUT_FILENO);
   admin::SignIns sign_ins(core::to_hex(store::random_salt()) + core::to_hex(store::random_salt()));
   telemetry::Recent recent;
-  const Operated operated{.store = *store->store,
-                          .reopening = store->reopening,
-                          .desk = store->desk,
-                          .audit = store->audit,
-                          .shared = is_shared(config->store.kind),
-                          .sign_ins = sign_ins,
-                          .recent = recent,
-                          .history = store->history};
+  const Operated operated = operated_of(*store, *config, sign_ins, recent);
   Standing standing(unix_seconds(*clock));
   store::Lookup* const lookup = store->lookup;
+  const BackgroundStore used(*store);
   api::Rates rates;  // outlives the gateway, which owns what uses it
   auto gateway = gateway::Gateway::open(config, *std::move(store), *clock, log, random_seed(), store_metrics,
                                         *std::move(inherited));
-  const Result<std::uint16_t> admin_port =
-      gateway ? open_admin(**gateway, operated, standing, *clock, config->admin) : std::unexpected(gateway.error());
-  const Result<std::uint16_t> api_port = admin_port ? open_api(**gateway, operated.store, lookup, rates, config->api)
-                                                    : std::unexpected(admin_port.error());
-  if (!api_port) {
-    fmt::print(stderr, "semel: {}\n", api_port.error().detail);
-    return 1;
-  }
+  if (!gateway) return refuse(gateway.error().detail);
+  auto background = Background::open(*config, used, **gateway, *clock, random_seed());
+  if (!background) return refuse(background.error().detail);
+  standing.background = *std::move(background);
+  const Result<Ports> ports = open_rest(**gateway, operated, standing, {lookup, rates}, *clock, *config);
+  if (!ports) return refuse(ports.error().detail);
   (*gateway)->start();
-  hooks.started({.gateway = (*gateway)->port(), .admin = *admin_port, .api = *api_port});
+  standing.background->start();
+  hooks.started(*ports);
   Millis notice = config->limits.drain_notice;
   for (;;) {
     recent.add(telemetry::moment_of((*gateway)->metrics(), clock->wall()));
@@ -365,6 +366,7 @@ int run_gateway(const std::shared_ptr<const config::Config>& wanted, const Serve
   }
   give_notice(*clock, notice, standing.leaving);
   if (hooks.draining) hooks.draining();
+  standing.background->stop();
   drain(**gateway);
   if (hooks.ended) hooks.ended(**gateway);
   return 0;

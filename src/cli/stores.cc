@@ -60,6 +60,15 @@ void report_loss(const store::redis::RedisLoss& loss, telemetry::StoreMetrics& m
              loss.more ? "at least " : "", loss.calls, policy::rfc3339(loss.since));
 }
 
+// Keys live by that clock (docs/redis.md, "Clocks").
+void report_jump(Millis jump) {
+  const bool forward = jump > Millis{0};
+  fmt::print(
+      stderr, "semel: store: the clock of Redis has gone {} by {} s: {}\n", forward ? "forward" : "back",
+      std::chrono::duration_cast<std::chrono::seconds>(forward ? jump : -jump).count(),
+      forward ? "keys expire earlier by that, and may run again" : "keys are kept, or in flight, longer by that");
+}
+
 Result<store::CapableStore> open_inner(const config::Config& config, Clock& clock,
                                        const std::shared_ptr<telemetry::StoreMetrics>& metrics,
                                        const std::vector<core::AesKey>& keys) {
@@ -75,6 +84,7 @@ Result<store::CapableStore> open_inner(const config::Config& config, Clock& cloc
     store::redis::RedisOptions options = redis_options(config);
     options.on_commit = count;
     options.on_lost = [metrics](const store::redis::RedisLoss& loss) { report_loss(loss, *metrics); };
+    options.on_jump = report_jump;
     return store::redis::open_with_keys(clock, options, keys);
   }
 #ifdef SEMEL_HAS_POSTGRES

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/audit.h"
+#include "config/file_place.h"
 #include "core/redis_url.h"
 #include "inbox/destination.h"
 #include "policy/caller_token.h"
@@ -192,6 +194,41 @@ struct InboxConfig {
   Millis node_beat{5'000};  // of gateways that share an inbox
 };
 
+// A database of the user's own in which programs ask for effects (semel.send).
+struct OutboxConfig {
+  std::string name = "app";
+  reading::Secret database;
+  Millis poll_busy{5};
+  Millis poll_idle{250};
+  bool doorbell = false;
+  std::vector<std::string> deliver;  // names of destinations
+  Millis ttl{30 * 86'400'000LL};
+  std::uint32_t depth_max = 1'000'000;
+
+  friend bool operator==(const OutboxConfig&, const OutboxConfig&) = default;
+};
+
+enum class ResolverAsk : std::uint8_t { sql, probe };
+enum class ResolverDecides : std::uint8_t { suggest, apply };
+
+// What settles the unknown keys of a route.
+struct ResolverConfig {
+  std::size_t route = 0;  // in Config::routes
+  ResolverAsk ask = ResolverAsk::sql;
+  reading::Secret database;  // of "sql": an address as libpq takes it
+  std::string query;
+  reading::Secret authorization;  // of "probe": the Authorization field that it sends; empty if none
+  Millis certain_after{0};
+  ResolverDecides decide = ResolverDecides::suggest;
+  Millis every{30'000};
+  Millis kept_for{7 * 86'400'000LL};
+  Millis timeout{5'000};
+  std::uint32_t concurrency = 8;  // of "probe"
+  FilePlace query_at;
+
+  friend bool operator==(const ResolverConfig&, const ResolverConfig&) = default;
+};
+
 struct Config {
   ServerConfig server;
   AdminConfig admin;
@@ -207,6 +244,9 @@ struct Config {
   std::vector<policy::Route> routes;
   std::vector<std::optional<inbox::InboxRules>> route_intakes;  // one for each route; none: it has no inbox
   std::vector<webhook::Webhook> webhooks;
+  std::vector<OutboxConfig> outboxes;
+  std::vector<AuditConfig> audits;
+  std::vector<ResolverConfig> resolvers;
   std::vector<reading::KeyUse> settings;  // every option with its value, as the dashboard shows it; no secrets
 };
 

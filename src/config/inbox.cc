@@ -41,7 +41,25 @@ constexpr std::array order_choices{reading::Choice<inbox::EventOrder>{"none", in
 constexpr std::array on_dead_choices{reading::Choice<inbox::OnDead>{"skip", inbox::OnDead::skip},
                                      reading::Choice<inbox::OnDead>{"block", inbox::OnDead::block}};
 constexpr std::array silence_choices{reading::Choice<inbox::OnSilence>{"retry", inbox::OnSilence::retry},
-                                     reading::Choice<inbox::OnSilence>{"hold", inbox::OnSilence::hold}};
+                                     reading::Choice<inbox::OnSilence>{"hold", inbox::OnSilence::hold},
+                                     reading::Choice<inbox::OnSilence>{"probe", inbox::OnSilence::probe}};
+
+void read_handler_target(reading::TableReader& table, std::string_view key, inbox::HandlerTarget& into) {
+  reading::read_parsed(
+      table, key, into, [](std::string_view text) { return inbox::HandlerTarget::parse(text); },
+      [](const inbox::HandlerTarget& target) { return target.text(); });
+}
+
+void check_probe(reading::TableReader& table, inbox::OnSilence on_unknown, const inbox::HandlerTarget& probe) {
+  if (!table.good("on_unknown") || !table.good("probe")) return;
+  const bool probes = on_unknown == inbox::OnSilence::probe;
+  if (probes && probe.text().empty()) {
+    table.reject("probe", table.at("on_unknown"), "on_unknown = \"probe\" needs `probe`, the target to ask");
+  }
+  if (!probes && !probe.text().empty()) {
+    table.warn("probe", "probe has no effect unless on_unknown = \"probe\"");
+  }
+}
 
 void read_percent(reading::TableReader& table, std::string_view key, std::uint32_t& into) {
   const auto parse = [](std::string_view text) -> reading::Parsed<std::uint32_t> {
@@ -106,9 +124,7 @@ void read_destination(reading::Reading& reading, const reading::Node& node, Conf
     reading.report.error(node.name_at, "the name of a destination is 1 to 64 letters, digits, dots, - and _");
   }
   read_upstream_name(table, config, destination.upstream);
-  reading::read_parsed(
-      table, "target", destination.target, [](std::string_view text) { return inbox::HandlerTarget::parse(text); },
-      [](const inbox::HandlerTarget& target) { return target.text(); });
+  read_handler_target(table, "target", destination.target);
   reading::read_count(table, "concurrency", destination.concurrency, {.min = 1, .max = 100'000});
   reading::read_optional(table, "rate", destination.rate, reading::parse_rate, reading::rate_text);
   read_schedule(table, destination.schedule);
@@ -120,6 +136,8 @@ void read_destination(reading::Reading& reading, const reading::Node& node, Conf
   read_breaker(table, destination.breaker);
   read_percent(table, "replay_share", destination.replay_share_percent);
   reading::read_choice(table, "on_unknown", destination.on_unknown, silence_choices);
+  read_handler_target(table, "probe", destination.probe);
+  check_probe(table, destination.on_unknown, destination.probe);
   reading::read_secret(table, "sign", destination.sign);
   table.finish();
   config.destinations.push_back(std::move(destination));
@@ -163,10 +181,13 @@ void read_outlets(reading::TableReader& table, const Config& config, inbox::Inbo
 }
 
 // Without `deliver` the webhook's own upstream is the one destination.
-void add_own_destination(webhook::Webhook& webhook, inbox::InboxRules& intake, Config& config) {
+void add_own_destination(const webhook::Webhook& webhook, inbox::HandlerTarget probe, inbox::InboxRules& intake,
+                         Config& config) {
   inbox::Destination own;
   own.name = webhook.path.text;
   own.upstream = webhook.target.upstream;
+  own.on_unknown = silence_of(webhook.target.policy.on_unknown);
+  own.probe = std::move(probe);
   intake.deliver.push_back({.to = config.destinations.size(), .when = std::nullopt});
   config.destinations.push_back(std::move(own));
 }
@@ -192,6 +213,11 @@ void check_intake(reading::TableReader& table, const webhook::Webhook& webhook, 
 }
 
 }  // namespace
+
+inbox::OnSilence silence_of(Policy::OnUnknown on_unknown) {
+  if (on_unknown == Policy::OnUnknown::probe) return inbox::OnSilence::probe;
+  return on_unknown == Policy::OnUnknown::hold ? inbox::OnSilence::hold : inbox::OnSilence::retry;
+}
 
 void read_inbox(reading::Reading& reading, const reading::Node* node, InboxConfig& inbox) {
   reading::TableReader table(reading, node, "inbox");
@@ -235,12 +261,19 @@ void read_intake(reading::TableReader& table, webhook::Webhook& webhook, Config&
   reading::read_choice(table, "on_dead", intake.on_dead, on_dead_choices);
   reading::read_count(table, "depth_max", intake.depth_max, {.min = 1, .max = 4'000'000'000U});
   reading::read_flag(table, "keep_credentials", intake.credentials);
-  for (const std::string_view key : {"deliver", "order", "reorder", "on_dead", "depth_max", "keep_credentials"}) {
+  inbox::HandlerTarget probe;
+  read_handler_target(table, "probe", probe);
+  for (const std::string_view key :
+       {"deliver", "order", "reorder", "on_dead", "depth_max", "keep_credentials", "probe"}) {
     if (!wanted && table.has(key)) table.warn(key, fmt::format("{} has no effect without delivery = \"inbox\"", key));
   }
   if (!wanted) return;
+  const bool own = !table.has("deliver");
+  if (own) check_probe(table, silence_of(webhook.target.policy.on_unknown), probe);
+  if (!own && table.has("probe"))
+    table.warn("probe", "probe has no effect with deliver: [destination.NAME] has its own");
   if (intake.deliver.empty()) {
-    if (!table.has("deliver")) add_own_destination(webhook, intake, config);
+    if (own) add_own_destination(webhook, std::move(probe), intake, config);
   } else if (!table.has("upstream")) {
     webhook.target.upstream = config.destinations[intake.deliver.front().to].upstream;
   }

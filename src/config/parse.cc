@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,13 +71,25 @@ Config read_document(reading::Reading& reading, const reading::Node& root) {
     places.upstreams.push_back(upstreams->find(upstream.name)->at);
   read_inbox(reading, top.find("inbox"), config.inbox);
   read_destinations(reading, top.find("destination"), config);
+  for (const reading::Node* outbox : tables_of(reading, top.find("outbox"), "outbox")) {
+    read_outbox(reading, *outbox, config);
+    places.outboxes.push_back(outbox->at);
+  }
   for (const reading::Node* route : tables_of(reading, top.find("route"), "route")) {
     read_route(reading, *route, config);
     places.routes.push_back(route->at);
+    const reading::Node* const probe = route->find("probe");
+    places.probes.push_back(probe == nullptr ? std::nullopt : std::optional(probe->at));
   }
   for (const reading::Node* webhook : tables_of(reading, top.find("webhook"), "webhook")) {
     read_webhook(reading, *webhook, config);
     places.webhooks.push_back(webhook->at);
+  }
+  for (const reading::Node* audit : tables_of(reading, top.find("audit"), "audit")) {
+    read_audit(reading, *audit, config);
+  }
+  for (const reading::Node* resolver : tables_of(reading, top.find("resolver"), "resolver")) {
+    read_resolver(reading, *resolver, config);
   }
   top.finish();
   check_whole(reading, root, config, places);

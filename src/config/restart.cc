@@ -34,6 +34,7 @@ std::vector<std::string> changed_for_restart(const Config& running, const Config
       .at("server.user", running.server.user, next.server.user)
       .at("admin.listen", running.admin.listen, next.admin.listen)
       .at("api.listen", running.api.listen, next.api.listen);
+  found.at("outbox", running.outboxes, next.outboxes);
   const StoreConfig& store = running.store;
   found.at("store.url", store.urls, next.store.urls)
       .at("store.encryption_keys", store.encryption_keys, next.store.encryption_keys)
@@ -54,9 +55,11 @@ std::vector<std::string> changed_for_restart(const Config& running, const Config
       .at("limits.body_timeout", limits.body_timeout, next.limits.body_timeout)
       .at("limits.body_rate_min", limits.body_rate_min, next.limits.body_rate_min)
       .at("limits.idle_timeout", limits.idle_timeout, next.limits.idle_timeout);
+  found.at("resolver", running.resolvers, next.resolvers);
   const bool on_a_server = store.kind != StoreKind::embedded && store.kind != StoreKind::memory;
   if (on_a_server) found.at("limits.store_timeout", limits.store_timeout, next.limits.store_timeout);
   if (on_a_server) found.at("inbox.node_beat", running.inbox.node_beat, next.inbox.node_beat);
+  found.at("audit", running.audits, next.audits);
   return found.take();
 }
 

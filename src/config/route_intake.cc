@@ -46,8 +46,8 @@ void check_inbox_route(reading::TableReader& table, const policy::Route& route) 
     table.reject(key, table.at(table.has(key) ? key : "delivery"), std::string(why));
   };
   if (route.key == KeyMode::off) refuse("key", "delivery = \"inbox\" needs a key: a retry is known by it");
-  if (route.target.policy.on_unknown == Policy::OnUnknown::probe) {
-    refuse("on_unknown", "delivery = \"inbox\" goes with on_unknown = \"hold\" or \"retry\": nothing is probed there");
+  if (route.target.policy.on_unknown == Policy::OnUnknown::probe && table.has("destination")) {
+    refuse("on_unknown", "with `destination`, that [destination.NAME] says what follows an unknown outcome");
   }
   if (route.revalidate) refuse("revalidate", "delivery = \"inbox\" asks nobody before it replays an answer");
   if (route.scope.has(policy::PartKind::json) || route.scope.has(policy::PartKind::jwt)) {
@@ -62,8 +62,7 @@ std::size_t add_own_destination(const policy::Route& route, Config& config) {
   own.name = route.path.text;
   own.upstream = route.target.upstream;
   own.schedule.give_up_after = std::min(own.schedule.give_up_after, route.target.policy.ttl);
-  const bool holds = route.target.policy.on_unknown == Policy::OnUnknown::hold;
-  own.on_unknown = holds ? inbox::OnSilence::hold : inbox::OnSilence::retry;
+  own.on_unknown = silence_of(route.target.policy.on_unknown);
   config.destinations.push_back(std::move(own));
   return config.destinations.size() - 1;
 }

@@ -74,9 +74,6 @@ void check_unknown(reading::TableReader& table, const policy::Route& route) {
   if (probes && !route.probe) {
     table.reject("probe", table.at("on_unknown"), "on_unknown = \"probe\" needs `probe`, the target to ask");
   }
-  if (!probes && route.probe && table.has("probe")) {
-    table.warn("probe", "probe has no effect unless on_unknown = \"probe\"");
-  }
   if (route.target.policy.on_unknown == Policy::OnUnknown::retry) {
     table.warn("on_unknown", "on_unknown = \"retry\" runs a request again that may have taken effect");
   }

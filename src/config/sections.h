@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "inbox/destination.h"
 #include "policy/caller_token.h"
 #include "policy/cors.h"
 #include "policy/reply.h"
@@ -30,6 +31,9 @@ inline constexpr std::array on_unknown_choices{reading::Choice<Policy::OnUnknown
 inline constexpr std::array delivery_choices{reading::Choice<webhook::Delivery>{"forward", webhook::Delivery::forward},
                                              reading::Choice<webhook::Delivery>{"inbox", webhook::Delivery::inbox}};
 
+// The same choice, for deliveries of an inbox.
+inbox::OnSilence silence_of(Policy::OnUnknown on_unknown);
+
 // One of a list of JSON pointers.
 reading::Parsed<void> check_pointer(const std::string& pointer);
 
@@ -41,6 +45,8 @@ void read_api(reading::Reading& reading, const reading::Node* node, ApiConfig& a
 void read_log(reading::Reading& reading, const reading::Node* node, LogConfig& log);
 void read_reply(reading::Reading& reading, const reading::Node* node, policy::ReplyConfig& reply);
 void read_reply_status(reading::TableReader& table, std::vector<policy::StatusRule>& into);  // its `status`
+// Whether the user of an address has a password in it.
+bool holds_password(std::string_view url);
 void read_store(reading::Reading& reading, const reading::Node* node, StoreConfig& store);
 void read_jwt(reading::Reading& reading, const reading::Node* node, std::optional<policy::TokenRules>& jwt);
 void read_limits(reading::Reading& reading, const reading::Node* node, LimitsConfig& limits);
@@ -56,15 +62,25 @@ void read_intake(reading::TableReader& table, webhook::Webhook& webhook, Config&
 // The same for a route, all of which has been read before. One more in Config::route_intakes.
 void read_route_intake(reading::TableReader& table, const policy::Route& route, Config& config);
 
+// One [[outbox]]; destinations of the file have been read before.
+void read_outbox(reading::Reading& reading, const reading::Node& node, Config& config);
+
 // One [[route]], one [[webhook]]; upstreams, limits and the reply have been read before. check_whole() gets the place
 // of each.
 struct Places {
   std::vector<reading::Position> upstreams;
   std::vector<reading::Position> routes;
+  std::vector<std::optional<reading::Position>> probes;  // of the routes, where they have one
   std::vector<reading::Position> webhooks;
+  std::vector<reading::Position> outboxes;
 };
 void read_route(reading::Reading& reading, const reading::Node& node, Config& config);
 void read_webhook(reading::Reading& reading, const reading::Node& node, Config& config);
+
+// One [[audit]]; destinations, routes and webhooks have been read before.
+void read_audit(reading::Reading& reading, const reading::Node& node, Config& config);
+// One [[resolver]]; routes have been read before, and the one that it names is marked.
+void read_resolver(reading::Reading& reading, const reading::Node& node, Config& config);
 
 // The table `cors` of [server].
 void read_cors(reading::TableReader& table, std::optional<policy::Cors>& into);

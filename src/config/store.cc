@@ -24,6 +24,15 @@
 #include <semel/result.h>
 
 namespace semel::config {
+
+bool holds_password(std::string_view url) {
+  const std::size_t begin = url.find("//");
+  if (begin == std::string_view::npos) return false;
+  const std::string_view authority = url.substr(begin + 2, url.find('/', begin + 2) - begin - 2);
+  const std::size_t user_end = authority.rfind('@');
+  return user_end != std::string_view::npos && authority.substr(0, user_end).find(':') != std::string_view::npos;
+}
+
 namespace {
 
 using Scheme = std::pair<std::string_view, StoreKind>;
@@ -68,14 +77,6 @@ std::string suggested_scheme(std::string_view url) {
   const std::size_t end = std::min(url.find(':'), url.size());
   const std::string_view written = url.substr(0, url.substr(end).starts_with("://") ? end + 3 : end + 1);
   return std::string(reading::nearest(written, names).value_or(std::string_view{}));
-}
-
-bool holds_password(std::string_view url) {
-  const std::size_t begin = url.find("//");
-  if (begin == std::string_view::npos) return false;
-  const std::string_view authority = url.substr(begin + 2, url.find('/', begin + 2) - begin - 2);
-  const std::size_t user_end = authority.rfind('@');
-  return user_end != std::string_view::npos && authority.substr(0, user_end).find(':') != std::string_view::npos;
 }
 
 // Returns the kind of the store at `value` and adds its address to `urls`.

@@ -177,9 +177,13 @@ void check_webhook(reading::TableReader& table, const webhook::Webhook& webhook)
   check_terms(table, webhook.target.policy);
   check_secrets(table, webhook);
   if (table.good("provider")) check_rules(table, webhook);
-  if (webhook.target.policy.on_unknown == Policy::OnUnknown::probe) {
-    table.reject("on_unknown", table.at("on_unknown"), "a webhook cannot be probed; use \"retry\" or \"hold\"",
-                 "retry");
+  const bool probes = webhook.target.policy.on_unknown == Policy::OnUnknown::probe;
+  if (probes && webhook.delivery == webhook::Delivery::forward) {
+    table.reject("on_unknown", table.at("on_unknown"),
+                 "only a webhook with delivery = \"inbox\" can be probed; use \"retry\" or \"hold\"", "retry");
+  } else if (probes && table.has("deliver")) {
+    table.reject("on_unknown", table.at("on_unknown"),
+                 "with deliver, each [destination.NAME] says what follows an unknown outcome", "retry");
   }
   if (webhook.target.policy.on_unknown == Policy::OnUnknown::hold && table.good("on_unknown")) {
     table.warn("on_unknown", "on_unknown = \"hold\": an event whose delivery was cut off waits for an operator");

@@ -20,6 +20,7 @@
 #include "reading/table_reader.h"
 #include "reading/units.h"
 #include "webhook/webhook.h"
+#include <semel/once.h>
 
 namespace semel::config {
 namespace {
@@ -121,6 +122,12 @@ void check_inbox_store(reading::Reading& reading, const Config& config, const Pl
   for (std::size_t i = 0; i < config.route_intakes.size(); ++i) {
     if (config.route_intakes[i]) reading.report.error(places.routes[i], std::string(why));
   }
+  for (const reading::Position& at : places.outboxes) {
+    reading.report.error(
+        at,
+        "[[outbox]] needs the embedded store or PostgreSQL: what it moves goes through the inbox, which "
+        "Redis does not have");
+  }
 }
 
 reading::Position place_of(const reading::Node& root, std::string_view table, std::string_view key) {
@@ -141,13 +148,25 @@ void check_api_address(reading::Reading& reading, const reading::Node& root, con
   }
 }
 
+// Only when the resolvers have been read is it known who asks by the probe of a route.
+void check_probes(reading::Reading& reading, const Config& config, const Places& places) {
+  for (std::size_t i = 0; i < std::min(config.routes.size(), places.probes.size()); ++i) {
+    const policy::Route& route = config.routes[i];
+    const bool probes = route.target.policy.on_unknown == Policy::OnUnknown::probe;
+    const auto asks = [&](const ResolverConfig& each) { return each.route == i && each.ask == ResolverAsk::probe; };
+    if (probes || !route.probe || !places.probes[i] || std::ranges::any_of(config.resolvers, asks)) continue;
+    reading.report.warning(*places.probes[i],
+                           "probe has no effect unless on_unknown = \"probe\", or a [[resolver]] asks by it");
+  }
+}
+
 }  // namespace
 
 void check_whole(reading::Reading& reading, const reading::Node& root, const Config& config, const Places& places) {
   check_paths(reading, all_paths(config, places));
   const bool tried = root.find("route") != nullptr || root.find("webhook") != nullptr;
   if (config.routes.empty() && config.webhooks.empty()) {
-    if (!config.api.listen && !tried) {
+    if (!config.api.listen && !tried && config.outboxes.empty()) {
       reading.report.error({},
                            "there is neither a [[route]] nor a [[webhook]], so every request would be refused (404)");
     }
@@ -156,6 +175,7 @@ void check_whole(reading::Reading& reading, const reading::Node& root, const Con
     check_ttls(reading, config, config.routes, places.routes);
     check_ttls(reading, config, config.webhooks, places.webhooks);
   }
+  check_probes(reading, config, places);
   check_client_certs(reading, config, places);
   check_tokens(reading, root, config, places);
   check_inbox_store(reading, config, places);

@@ -53,10 +53,16 @@ std::optional<std::string_view> without_padding(std::string_view text) {
 }  // namespace
 
 void append_hex(std::string& out, std::span<const std::uint8_t> bytes) {
-  for (const unsigned byte : bytes) {
-    out.push_back(hex_digits[byte >> 4U]);
-    out.push_back(hex_digits[byte & 15U]);
-  }
+  const std::size_t at = out.size();
+  const std::size_t size = at + 2 * bytes.size();
+  out.resize_and_overwrite(size, [&](char* text, std::size_t /*size*/) {
+    char* to = text + at;
+    for (const unsigned byte : bytes) {
+      *to++ = hex_digits[byte >> 4U];
+      *to++ = hex_digits[byte & 15U];
+    }
+    return size;
+  });
 }
 
 std::string to_hex(std::span<const std::uint8_t> bytes) {

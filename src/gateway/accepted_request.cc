@@ -223,6 +223,12 @@ Told told_ended(const Incoming& incoming, const store::DeliveryRecord& delivery)
                       "The request was accepted, but it is " + std::string(name(delivery.state)) + ".");
 }
 
+// What to ask if an answer is lost. Made now, while there is the key as the client wrote it.
+std::string probe_of(const policy::Route& route, const Job& job) {
+  if (!route.probe || route.target.policy.on_unknown != Policy::OnUnknown::probe) return {};
+  return policy::render_target(*route.probe, job.request, job.identity.key_text).value_or("");
+}
+
 }  // namespace
 
 const inbox::InboxRules* intake_of(const Incoming& incoming, const policy::Route& route) {
@@ -242,7 +248,8 @@ Task<Told> take_request(const Incoming* incoming, const policy::Route* route, co
   const Millis patience = patience_of(job->request, job->target->policy);
   const inbox::EventView event{.request = job->request, .type = {}, .object = {}};
   const Packing packing{.credentials = intake->credentials,
-                        .sender = Sender{.key = job->identity.key, .route = route->path.text}};
+                        .sender = Sender{.key = job->identity.key, .route = route->path.text},
+                        .probe = probe_of(*route, *job)};
   const std::shared_ptr<const store::Parcel> parcel = pack(event, hop_of(*incoming), packing);
   const std::vector<store::AcceptOrder::To> to = destinations_of(*incoming, *intake, event, Start::at_once);
   store::AcceptOrder order{.key = job->identity.key,

@@ -22,4 +22,15 @@ struct ProbeQuestion {
 // probe needs a part of the request that is not given. Code::unavailable: there was no whole answer.
 Task<Result<Outcome>> ask_probe(std::shared_ptr<const Plan> plan, ProbeQuestion question);
 
+// The same without the client's request: its target was made while that was there.
+struct ProbeTarget {
+  std::string route;          // its path, as it is configured
+  std::string target;         // path and query
+  std::string authorization;  // the field to send; empty if none
+};
+
+// An outcome that is unknown has the status of the answer; no response if the question went out, and no whole answer
+// came. Code::unavailable: the upstream could not be reached. Code::invalid: there is no such route any more.
+Task<Result<Outcome>> ask_target(std::shared_ptr<const Plan> plan, ProbeTarget asked);
+
 }  // namespace semel::gateway

@@ -70,7 +70,7 @@ Task<Outcome> Attempt::run(std::string head, std::string_view body) {
 
 Task<Outcome> Attempt::ask(std::string head) {
   const bool answered = co_await exchange(std::move(head), std::string_view());
-  if (!answered || goes_on()) co_return Outcome{};
+  if (!answered) co_return Outcome{};
   const http::Head& answer = call_.head();
   const policy::Judgement judgement = policy::judge_probe(answer.status(), answer.fields());
   Outcome outcome{.verdict = judgement.verdict, .response = nullptr};

@@ -30,7 +30,8 @@ class Attempt {
 
   // `head` and `body` are the whole request; `body` must stay valid until the attempt has ended.
   Task<Outcome> run(std::string head, std::string_view body);
-  // The same for a probe: how an earlier attempt ended, by what the upstream says of it.
+  // The same for a probe: how an earlier attempt ended, by what the upstream says of it. An answer that is too large to
+  // be kept says it, too.
   Task<Outcome> ask(std::string head);
 
   // How far it got.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <variant>
@@ -50,10 +51,8 @@ telemetry::RequestTraits traits_of(const policy::Identity& identity) {
 }
 
 // Seconds; 0 if the client was not told to wait.
-std::uint32_t retry_after_in(const Told& told) {
-  const auto* const own = std::get_if<OwnReply>(&told.reply);
-  if (own == nullptr) return 0;
-  for (const Field& field : own->response.fields) {
+std::uint32_t retry_after_in(std::span<const Field> fields) {
+  for (const Field& field : fields) {
     if (!core::equal_ignoring_case(field.name, "Retry-After")) continue;
     std::uint32_t seconds = 0;
     const char* const end = field.value.data() + field.value.size();
@@ -61,6 +60,12 @@ std::uint32_t retry_after_in(const Told& told) {
     return error == std::errc() && at == end ? seconds : 0;
   }
   return 0;
+}
+
+std::uint32_t retry_after_in(const Told& told) {
+  const auto* const own = std::get_if<OwnReply>(&told.reply);
+  if (own == nullptr) return 0;
+  return retry_after_in(own->stored != nullptr ? own->stored->fields : own->response.fields);
 }
 
 }  // namespace
@@ -72,6 +77,13 @@ std::unique_ptr<telemetry::Clue> clue_of(const Incoming& incoming, const policy:
   const telemetry::RequestTraits traits = traits_of(identity);
   const Interest interest = watch.interest_in(traits);
   if (interest == Interest::none && !odd) return nullptr;
+  // Replays of hot keys come by the ten thousand in a second. What would find no room is not read out of its body
+  // first.
+  telemetry::Notebook& notebook = incoming.services.books.notebook;
+  if (notebook.notes.size() >= telemetry::Notebook::notes_max) {
+    ++notebook.left_out;
+    return nullptr;
+  }
   auto clue = std::make_unique<telemetry::Clue>();
   clue->traits = traits;
   clue->by_request = odd || interest == Interest::by_request;
@@ -82,8 +94,8 @@ std::unique_ptr<telemetry::Clue> clue_of(const Incoming& incoming, const policy:
 
 std::unique_ptr<telemetry::Clue> clue_of(const Incoming& incoming, const Job& job, const Told& told) {
   if (job.batch) return nullptr;
-  const bool odd = told.ending != Ending::ran;
-  std::unique_ptr<telemetry::Clue> clue = clue_of(incoming, job.identity, job.request, odd);
+  const bool usual = told.ending == Ending::ran || told.ending == Ending::accepted;
+  std::unique_ptr<telemetry::Clue> clue = clue_of(incoming, job.identity, job.request, !usual);
   if (clue != nullptr && job.webhook != nullptr) clue->source = telemetry::DoctorNote::Source::webhook;
   return clue;
 }

@@ -20,6 +20,7 @@
 #include "policy/identify.h"
 #include "policy/reply.h"
 #include "policy/request_view.h"
+#include "telemetry/awaited_events.h"
 #include "telemetry/histogram.h"
 #include "telemetry/metrics.h"
 #include "telemetry/webhook_metrics.h"
@@ -35,6 +36,7 @@
 #include "webhook/webhook.h"
 #include <semel/async.h>
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/problem.h>
 #include <semel/response.h>
 
@@ -65,6 +67,35 @@ std::optional<telemetry::EventEnd> event_end_of(Ending ending, std::optional<Pro
     default:
       return std::nullopt;
   }
+}
+
+// Whether the sender was told to come again, or that all is well. Null if neither follows: another delivery of the
+// event is under way, or this was another event under its name.
+std::optional<bool> comes_again(const Told& told) {
+  switch (told.ending) {
+    case Ending::released:
+    case Ending::unknown:
+      return true;
+    case Ending::refused:
+      if (told.problem == ProblemType::upstream_unreachable || told.problem == ProblemType::store_unavailable)
+        return true;
+      return std::nullopt;
+    case Ending::ran:
+    case Ending::replayed:
+    case Ending::superseded:
+    case Ending::accepted:
+      return false;
+    default:
+      return std::nullopt;
+  }
+}
+
+void await_or_forget(telemetry::AwaitedEvents& awaited, const Told& told, Time now) {
+  const std::optional<bool> again = comes_again(told);
+  if (!again) return;
+  const auto note = [&](const Digest& key) { *again ? awaited.add(key, now) : awaited.forget(key); };
+  if (told.key) note(told.key->id);
+  for (const EventTold& event : told.events) note(event.id);
 }
 
 void count_handshake(const Incoming& incoming, const webhook::Webhook& webhook, bool accepted) {
@@ -151,6 +182,8 @@ Task<std::variant<webhook::Authentic, Told>> verify(const Incoming* incoming, co
   if (auto* authentic = std::get_if<webhook::Authentic>(&judged)) {
     const std::size_t at = std::min(authentic->secret, telemetry::WebhookCounters::secrets_counted - 1);
     counters.by_secret.at(at).fetch_add(1, std::memory_order_relaxed);
+    const Time now = incoming->services.clock.wall();
+    counters.senders.matched_at.at(at).store(now.time_since_epoch().count(), std::memory_order_relaxed);
     if (!authentic->document.empty()) incoming->services.keys.confirm(authentic->document);
     co_return std::move(*authentic);
   }
@@ -160,6 +193,7 @@ Task<std::variant<webhook::Authentic, Told>> verify(const Incoming* incoming, co
   }
   if (const auto* found = std::get_if<webhook::SignatureFault>(&judged)) fault = *found;
   counters.by_fault.at(static_cast<std::size_t>(fault)).fetch_add(1, std::memory_order_relaxed);
+  counters.senders.strangers.add(incoming->request.ip, fault, incoming->services.clock.wall());
   co_return told_not_authentic(*incoming, fault);
 }
 
@@ -263,6 +297,7 @@ void count_event(const Incoming& incoming, const webhook::Webhook& webhook, cons
   if (seconds > 0) counters.handler_seconds.add(seconds);
   if (const auto end = event_end_of(told.ending, told.problem)) telemetry::count(counters.by_end, *end);
   if (told.ending == Ending::ran) counters.attempts.add(static_cast<double>(told.fence));
+  await_or_forget(counters.senders.awaited, told, incoming.services.clock.wall());
 }
 
 }  // namespace semel::gateway

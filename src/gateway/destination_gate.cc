@@ -14,23 +14,51 @@
 #include "inbox/breaker.h"
 #include "inbox/destination.h"
 #include "inbox/verdict.h"
+#include "reading/units.h"
 #include <semel/clock.h>
 
 namespace semel::gateway {
+namespace {
+
+// The parts of all gateways are together the whole.
+std::uint32_t part_of(std::uint32_t whole, const GateShare& share) {
+  if (share.of == 0 || share.at >= share.of) return 0;
+  return whole / share.of + (share.at < whole % share.of ? 1 : 0);
+}
+
+}  // namespace
 
 DestinationGate::DestinationGate(const inbox::Destination& rules)
-    : name_(rules.name),
-      concurrency_(rules.concurrency),
-      replay_share_(rules.replay_share_percent),
-      rate_(rules.rate),
-      breaker_(rules.breaker),
-      due_(Time{}) {}
+    : name_(rules.name), breaker_(rules.breaker), due_(Time{}) {
+  configure(rules);
+}
 
 void DestinationGate::configure(const inbox::Destination& rules) {
   const std::scoped_lock lock(mutex_);
-  concurrency_ = rules.concurrency;
-  replay_share_ = rules.replay_share_percent;
-  rate_ = rules.rate;
+  limits_.concurrency = rules.concurrency;
+  limits_.replay_share = rules.replay_share_percent;
+  limits_.rate = rules.rate;
+}
+
+void DestinationGate::divide(GateShare share) {
+  const std::scoped_lock lock(mutex_);
+  limits_.share = share;
+}
+
+void DestinationGate::lead(bool leads) {
+  const std::scoped_lock lock(mutex_);
+  limits_.leads = leads;
+}
+
+// One attempt at a time cannot be divided: the gateway that leads has it.
+std::uint32_t DestinationGate::concurrency() const {
+  if (limits_.concurrency == 1) return limits_.leads ? 1 : 0;
+  return part_of(limits_.concurrency, limits_.share);
+}
+
+std::optional<reading::Rate> DestinationGate::rate() const {
+  if (!limits_.rate || limits_.concurrency == 1) return limits_.rate;
+  return reading::Rate{.count = part_of(limits_.rate->count, limits_.share), .per = limits_.rate->per};
 }
 
 bool DestinationGate::held(Time now) const {
@@ -41,10 +69,12 @@ std::size_t DestinationGate::enter(std::size_t wanted, Time now) {
   const std::scoped_lock lock(mutex_);
   rate_allows_ = {};
   if (held(now)) return 0;
-  const std::uint32_t allowed = breaker_.allowed(concurrency_, now);
+  const std::optional<reading::Rate> rate = this->rate();
+  if (rate && rate->count == 0) return 0;  // others have it all
+  const std::uint32_t allowed = breaker_.allowed(concurrency(), now);
   std::size_t entered = 0;
   while (entered < wanted && running_ < allowed) {
-    const std::optional<Millis> wait = rate_ ? bucket_.take(*rate_, now) : std::nullopt;
+    const std::optional<Millis> wait = rate ? bucket_.take(*rate, now) : std::nullopt;
     if (wait) {
       rate_allows_ = now + *wait;
       break;
@@ -101,7 +131,9 @@ std::optional<Millis> DestinationGate::look_in(Time now) {
     at = std::max(at, *until);
   }
   if (breaker_.state() == inbox::Breaker::State::open) at = std::max(at, breaker_.probe_at());
-  if (running_ >= breaker_.allowed(concurrency_, at)) return std::nullopt;  // the next that leaves looks
+  const std::optional<reading::Rate> rate = this->rate();
+  if (rate && rate->count == 0) return std::nullopt;
+  if (running_ >= breaker_.allowed(concurrency(), at)) return std::nullopt;  // the next that leaves looks
   return at - now;
 }
 
@@ -110,8 +142,8 @@ GateView DestinationGate::view() const {
   GateView view;
   view.name = name_;
   view.running = running_;
-  view.concurrency = concurrency_;
-  view.rate = rate_;
+  view.concurrency = limits_.concurrency;
+  view.rate = limits_.rate;
   view.paused = paused_.has_value();
   if (paused_) view.paused_until = paused_->until;
   if (paused_) view.paused_for = paused_->reason;
@@ -122,7 +154,7 @@ GateView DestinationGate::view() const {
 
 std::size_t DestinationGate::replays_max() const {
   const std::scoped_lock lock(mutex_);
-  const std::size_t share = std::max<std::size_t>(1, std::size_t{concurrency_} * replay_share_ / 100);
+  const std::size_t share = std::max<std::size_t>(1, std::size_t{concurrency()} * limits_.replay_share / 100);
   return share - std::min<std::size_t>(share, replaying_);
 }
 
@@ -145,11 +177,25 @@ void DestinationGates::configure(const std::vector<inbox::Destination>& destinat
     std::shared_ptr<DestinationGate>& gate = gates_[destination.name];
     if (gate == nullptr) {
       gate = std::make_shared<DestinationGate>(destination);
+      gate->divide(share_);
+      gate->lead(alone_);
     } else {
       gate->configure(destination);
     }
     current_.push_back(gate);
   }
+}
+
+void DestinationGates::divide(GateShare share) {
+  const std::scoped_lock lock(mutex_);
+  share_ = share;
+  for (const auto& [name, gate] : gates_) gate->divide(share);
+}
+
+void DestinationGates::be_one_of_several() {
+  const std::scoped_lock lock(mutex_);
+  alone_ = false;
+  share_ = {.of = 1, .at = 1};
 }
 
 std::shared_ptr<DestinationGate> DestinationGates::find(const std::string& name) const {

@@ -35,12 +35,21 @@ struct GateView {
   Time probe_at{};
 };
 
+// Which part of the limits is this gateway's, if several deliver. From `of` on: none yet.
+struct GateShare {
+  std::uint32_t of = 1;
+  std::uint32_t at = 0;
+};
+
 class DestinationGate {
  public:
   explicit DestinationGate(const inbox::Destination& rules);
 
   // New rules; the breaker keeps its state.
   void configure(const inbox::Destination& rules);
+  void divide(GateShare share);
+  // Of several gateways, one alone calls a destination that takes one attempt at a time.
+  void lead(bool leads);
 
   // Takes slots for up to `wanted` attempts; returns how many there are.
   std::size_t enter(std::size_t wanted, Time now);
@@ -66,12 +75,20 @@ class DestinationGate {
 
  private:
   [[nodiscard]] bool held(Time now) const;
+  [[nodiscard]] std::uint32_t concurrency() const;
+  [[nodiscard]] std::optional<reading::Rate> rate() const;
 
   mutable std::mutex mutex_;
   std::string name_;
-  std::uint32_t concurrency_;
-  std::uint32_t replay_share_;
-  std::optional<reading::Rate> rate_;
+  // Of all gateways together, and the part of this one.
+  struct Limits {
+    std::uint32_t concurrency = 0;
+    std::uint32_t replay_share = 0;
+    std::optional<reading::Rate> rate;
+    GateShare share;
+    bool leads = true;
+  };
+  Limits limits_;
   policy::TokenBucket bucket_;
   Time rate_allows_{};  // the next attempt to begin
   inbox::Breaker breaker_;
@@ -89,6 +106,10 @@ class DestinationGate {
 class DestinationGates {
  public:
   void configure(const std::vector<inbox::Destination>& destinations);
+  // For all of them, also those that come later.
+  void divide(GateShare share);
+  // From now on a destination that takes one attempt at a time is called by nobody who does not lead it.
+  void be_one_of_several();
   // Null if no destination ever had this name.
   [[nodiscard]] std::shared_ptr<DestinationGate> find(const std::string& name) const;
   // Those of the configuration in force, in its order.
@@ -98,6 +119,8 @@ class DestinationGates {
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<DestinationGate>> gates_;
   std::vector<std::shared_ptr<DestinationGate>> current_;
+  GateShare share_;
+  bool alone_ = true;
 };
 
 }  // namespace semel::gateway

@@ -1,4 +1,5 @@
-// run() looks for what is due; deliver() is one attempt from its beginning to its settled end.
+// run() looks for what is due; deliver() is one delivery from its beginning to its settled end;
+// the attempt itself is in dispatcher_attempt.cc.
 #include "gateway/dispatcher.h"
 
 #include <algorithm>
@@ -16,13 +17,12 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include "config/audit.h"
 #include "config/config.h"
 #include "core/event_id.h"
 #include "gateway/destination_gate.h"
-#include "gateway/handler_call.h"
 #include "gateway/job_runner.h"
 #include "gateway/plan.h"
-#include "inbox/breaker.h"
 #include "inbox/destination.h"
 #include "inbox/verdict.h"
 #include "runtime/failpoint.h"
@@ -35,7 +35,6 @@
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/result.h>
-#include <semel/store.h>
 
 namespace semel::gateway {
 namespace {
@@ -43,37 +42,12 @@ namespace {
 constexpr std::size_t adopt_limit = 500;
 constexpr int adopt_rounds = 20;  // at a time, of an inbox that is shared
 constexpr std::size_t take_limit = 256;
-constexpr std::size_t sweep_limit = 500;
 constexpr Millis shortest_nap{1};
 constexpr Millis house_every{1'000};
+constexpr Millis leave_look_every{20};
 constexpr Millis again_after{1'000};   // a store that does not work
 constexpr Millis unread_wait{10'000};  // an event that the store could not read
 constexpr Millis unknown_destination_wait{60'000};
-
-telemetry::InboxMetrics::Snapshot snapshot_of(const std::vector<store::DeliveryTally>& tallies,
-                                              const DestinationGates& gates, Time now) {
-  telemetry::InboxMetrics::Snapshot shown;
-  for (const store::DeliveryTally& tally : tallies) {
-    shown.accepted += tally.accepted;
-    shown.unaccounted += tally.unaccounted();
-    shown.bytes += tally.bytes;
-    const Millis age = tally.oldest ? std::max(Millis{0}, now - *tally.oldest) : Millis{0};
-    shown.oldest.push_back(
-        {.source = tally.source, .destination = tally.to, .seconds = std::chrono::duration<double>(age).count()});
-    for (std::size_t i = 1; i < store::delivery_states; ++i) {
-      shown.states.push_back({.source = tally.source,
-                              .destination = tally.to,
-                              .state = std::string(name(static_cast<store::DeliveryState>(i))),
-                              .count = tally.by_state.at(i)});
-    }
-  }
-  for (const auto& gate : gates.current()) {
-    const GateView view = gate->view();
-    if (view.paused) ++shown.paused;
-    if (view.breaker != inbox::Breaker::State::closed) ++shown.breakers_open;
-  }
-  return shown;
-}
 
 bool is_replay(const store::TakenDelivery& delivery) {
   return delivery.event.deliveries[delivery.at].urgency == store::Urgency::replay;
@@ -83,14 +57,16 @@ bool is_replay(const store::TakenDelivery& delivery) {
 
 Dispatcher::Dispatcher(store::Inbox& inbox, store::InboxDesk& desk, Clock& clock, telemetry::InboxMetrics& metrics,
                        std::uint64_t seed)
-    : inbox_(inbox), desk_(desk), clock_(clock), metrics_(metrics) {
+    : inbox_(inbox), desk_(desk), clock_(clock), notes_{.metrics = metrics, .attempts = nullptr} {
   counts_.dice = seed;
+  if (inbox_.is_shared()) gates_.be_one_of_several();
   inbox_.tell_due([this](const std::string& to, Time at) { expect(to, at); });
 }
 
 void Dispatcher::add_jobs(store::InboxJobs& jobs) {
   JobRunner::Surroundings around{.expect = [this](const std::string& to) { expect(to, clock_.now()); },
-                                 .retain_ended = [this] { return seats_.front().plan()->config->inbox.retain_dead; }};
+                                 .retain_ended = [this] { return seats_.front().plan()->config->inbox.retain_dead; },
+                                 .needed = [this] { return !inbox_.is_shared() || !gates_.current().empty(); }};
   jobs_ = std::make_unique<JobRunner>(jobs, clock_, std::move(around));
 }
 
@@ -107,15 +83,35 @@ void Dispatcher::configure(const std::shared_ptr<const config::Config>& config) 
   for (std::size_t i = 0; i < config->route_intakes.size(); ++i) {
     if (config->route_intakes[i]) rest = std::max(rest, config->routes[i].target.policy.lease);
   }
+  for (const inbox::Destination& to : config->destinations) {
+    const auto sends = [&](const config::OutboxConfig& each) {
+      return std::ranges::find(each.deliver, to.name) != each.deliver.end();
+    };
+    const auto pages = [&](const config::AuditConfig& each) { return each.page_to == to.name; };
+    const bool told = std::ranges::any_of(config->outboxes, sends) || std::ranges::any_of(config->audits, pages);
+    if (told) rest = std::max(rest, config->upstreams[to.upstream].timeout);
+  }
   rest_ = rest.count();
 }
 
 // splitmix64
-double Dispatcher::chance() {
+std::uint64_t Dispatcher::roll() {
   std::uint64_t x = counts_.dice.fetch_add(0x9E37'79B9'7F4A'7C15, std::memory_order_relaxed);
   x = (x ^ (x >> 30U)) * 0xBF58'476D'1CE4'E5B9;
   x = (x ^ (x >> 27U)) * 0x94D0'49BB'1331'11EB;
-  return static_cast<double>((x ^ (x >> 31U)) >> 11U) * 0x1.0p-53;
+  return x ^ (x >> 31U);
+}
+
+double Dispatcher::chance() {
+  return static_cast<double>(roll() >> 11U) * 0x1.0p-53;
+}
+
+std::uint64_t Dispatcher::next_owner() {
+  return roll() | 1U;
+}
+
+const Dispatcher::Seat& Dispatcher::next_seat() {
+  return seats_[counts_.next_seat.fetch_add(1, std::memory_order_relaxed) % seats_.size()];
 }
 
 Task<void> Dispatcher::run() {
@@ -129,6 +125,7 @@ Task<void> Dispatcher::run() {
     const std::shared_ptr<runtime::Pause> pause = rounds_.pause = std::make_shared<runtime::Pause>(clock_);
     Millis nap = house_every;
     co_await look_at_others();
+    divide();
     for (const std::shared_ptr<DestinationGate>& gate : gates_.current()) {
       const std::optional<Millis> wait = co_await serve(gate);
       if (wait) nap = std::min(nap, *wait);
@@ -136,6 +133,7 @@ Task<void> Dispatcher::run() {
     co_await keep_house();
     co_await pause->wait(std::max(nap, shortest_nap));
   }
+  co_await leave();
 }
 
 // What is due for one destination, as far as it has room. Returns when to look again.
@@ -167,7 +165,7 @@ Task<std::optional<Millis>> Dispatcher::serve(std::shared_ptr<DestinationGate> g
 
 void Dispatcher::hand_out(store::TakenDelivery delivery) {
   counts_.under_way.fetch_add(1, std::memory_order_relaxed);
-  const Seat& seat = seats_[counts_.next_seat.fetch_add(1, std::memory_order_relaxed) % seats_.size()];
+  const Seat& seat = next_seat();
   auto begin = [this, &seat, delivery = std::move(delivery)]() mutable {
     boost::asio::co_spawn(seat.executor, deliver(seat.plan(), std::move(delivery), nullptr), boost::asio::detached);
   };
@@ -217,19 +215,7 @@ Task<void> Dispatcher::deliver(std::shared_ptr<const Plan> plan, store::TakenDel
     order.why = "the gateway was taken for dead before it began";
     order.tried = false;
   } else {
-    const HandlerAnswer answer = co_await call_handler(plan.get(), &*found, &delivery, parcel.get(), &clock_);
-    runtime::failpoint("event-answered");
-    health = answer.ruling.health;
-    order = settlement_of(delivery, *found, answer, plan->config->inbox, clock_.now(), chance());
-    if (answer.kept != nullptr) order.answer = [kept = answer.kept](const Record&) { return kept; };
-    metrics_.attempts.fetch_add(1, std::memory_order_relaxed);
-    if (answer.ruling.fate != inbox::DeliveryFate::done) metrics_.failures.fetch_add(1, std::memory_order_relaxed);
-    if (answer.ruling.gone) {
-      store::DestinationControl control{
-          .to = to.to, .paused = true, .until = std::nullopt, .reason = "it answered 410"};
-      pause(control.to, control.until, control.reason);
-      static_cast<void>(co_await desk_.control(std::move(control)));  // if it is lost, the next 410 pauses again
-    }
+    order = co_await attempt(plan.get(), &*found, &delivery, parcel.get(), &health);
   }
   const bool ordered = delivery.event.line.kind != store::Line::Kind::none;
   const bool waits = order.state == store::DeliveryState::waiting;
@@ -249,11 +235,12 @@ Task<void> Dispatcher::deliver(std::shared_ptr<const Plan> plan, store::TakenDel
   counts_.under_way.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// A store that is away for a while is waited for: the attempt has ended, and only this says so.
+// A store that is away or full for a while is waited for: the attempt has ended, and only this says so.
 Task<void> Dispatcher::settle(store::SettleOrder order) {
   for (;;) {
     const Result<void> settled = co_await inbox_.settle(order);
-    if (settled || settled.error().code != Code::unavailable) co_return;
+    const bool refused = !settled && settled.error().code != Code::unavailable && settled.error().code != Code::full;
+    if (settled || refused) co_return;
     co_await runtime::sleep(clock_, again_after);
   }
 }
@@ -278,7 +265,41 @@ Task<void> Dispatcher::look_at_others() {
   rounds_.looked_at_others = now;
   co_await adopt();
   co_await restore_pauses();
+  co_await lead();
   for (const std::shared_ptr<DestinationGate>& gate : gates_.current()) gate->expect(now);
+}
+
+// Destinations that take one attempt at a time have one gateway that calls them.
+Task<void> Dispatcher::lead() {
+  store::LeadOrder order{.to = {}, .rest = Millis{rest_}};
+  const std::vector<std::shared_ptr<DestinationGate>> gates = gates_.current();
+  for (const std::shared_ptr<DestinationGate>& gate : gates) {
+    const GateView view = gate->view();
+    if (view.concurrency == 1) order.to.push_back(view.name);
+  }
+  if (order.to.empty() && !rounds_.leads) co_return;
+  if (!rounds_.leads) counts_.under_way.fetch_add(1, std::memory_order_relaxed);  // the process waits for leave()
+  rounds_.leads = true;
+  const Result<std::vector<std::string>> granted = co_await inbox_.lead(std::move(order));
+  if (!granted) co_return;  // what is begun is asked for by may_begin()
+  for (const std::shared_ptr<DestinationGate>& gate : gates) {
+    gate->lead(std::ranges::find(*granted, gate->view().name) != granted->end());
+  }
+}
+
+// Others need not wait until this process counts as dead.
+Task<void> Dispatcher::leave() {
+  if (!rounds_.leads) co_return;
+  while (under_way() > 1) co_await runtime::sleep(clock_, leave_look_every);
+  store::LeadOrder nothing;
+  static_cast<void>(co_await inbox_.lead(std::move(nothing)));  // if it is lost, they wait
+  counts_.under_way.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Dispatcher::divide() {
+  if (!inbox_.is_shared()) return;
+  const store::DeliveryShare share = inbox_.share();
+  gates_.divide({.of = share.of, .at = share.at});
 }
 
 Task<void> Dispatcher::restore_pauses() {
@@ -290,24 +311,15 @@ Task<void> Dispatcher::restore_pauses() {
   }
 }
 
-Task<void> Dispatcher::keep_house() {
-  const Time now = clock_.now();
-  if (now < rounds_.kept_house + house_every) co_return;
-  if (inbox_.is_shared() && gates_.current().empty()) co_return;  // a database is not asked for nothing
-  rounds_.kept_house = now;
-  static_cast<void>(co_await desk_.sweep_inbox(sweep_limit));  // what was not dropped now is dropped later
-  const Result<std::vector<store::DeliveryTally>> tallies = co_await desk_.status();
-  if (!tallies) co_return;
-  if (!tallies->empty() || !gates_.current().empty()) metrics_.show(snapshot_of(*tallies, gates_, now));
-}
-
 void Dispatcher::drain() {
   draining_ = true;
   wake();
 }
 
 void Dispatcher::wake() {
+  if (counts_.waking.exchange(true)) return;
   boost::asio::post(seats_.front().executor, [this] {
+    counts_.waking = false;
     if (rounds_.pause != nullptr) rounds_.pause->ring();
     if (draining_ && jobs_ != nullptr) jobs_->drain();
   });
@@ -317,7 +329,7 @@ void Dispatcher::expect(const std::string& to, Time at) {
   const std::shared_ptr<DestinationGate> gate = gates_.find(to);
   if (gate == nullptr) return;
   gate->expect(at);
-  wake();
+  if (gate->look_in(clock_.now())) wake();  // else who makes room, or resumes it, wakes
 }
 
 void Dispatcher::pause(const std::string& to, std::optional<Time> until, const std::string& reason) {

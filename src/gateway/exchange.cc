@@ -37,7 +37,7 @@
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/record.h"
-#include "gateway/replay_cache.h"
+#include "gateway/remind.h"
 #include "gateway/revalidate.h"
 #include "gateway/services.h"
 #include "gateway/store_watch.h"
@@ -99,7 +99,8 @@ Task<Told> guard(const Incoming* incoming, const policy::Route* route);
 Task<Told> receive(const Incoming* incoming, const webhook::Webhook* webhook);
 Task<Told> go(const Incoming* incoming, Way* way);
 Task<Told> run_once(const Incoming* incoming, const Job* job);
-Task<JointAnswer> claim(Trial* trial);
+Task<Answer> claim(Trial* trial);
+Task<JointAnswer> claim_together(Trial* trial, std::span<const policy::Identity> events);
 Task<Outcome> attempt(Trial* trial, JointGrant grant);
 Task<Outcome> probe(Trial* trial);
 Task<Told> tell_without_store(const Incoming* incoming, const Job* job, std::string detail);
@@ -171,8 +172,7 @@ void tell_browsers(const Incoming& incoming, Told& told) {
   }
   auto* const own = std::get_if<OwnReply>(&told.reply);
   if (own == nullptr) return;
-  const bool of_service = own->body_of != nullptr && own->body_of->body_kept;
-  if (!of_service) {
+  if (!own->has_stored_body()) {
     policy::add_cors(*cors, incoming.request, marker, own->response);
   } else if (exposed) {
     own->response.fields.push_back(*std::move(exposed));
@@ -208,12 +208,8 @@ Task<Told> guard(const Incoming* incoming, const policy::Route* route) {
   Way way = co_await look_at_request(incoming, route, &body);
   const Job* const job = std::get_if<Job>(&way);
   const inbox::InboxRules* const intake = job == nullptr ? nullptr : intake_of(*incoming, *route);
-  Told told;
-  if (intake != nullptr) {
-    told = co_await take_request(incoming, route, intake, job);
-  } else {
-    told = co_await go(incoming, &way);
-  }
+  Task<Told> work = intake != nullptr ? take_request(incoming, route, intake, job) : go(incoming, &way);
+  Told told = co_await std::move(work);
   if (told.ending == Ending::replayed && route->revalidate) {
     told = co_await revalidated(incoming, &std::get<Job>(way), &*route->revalidate, std::move(told));
   }
@@ -225,12 +221,8 @@ Task<Told> receive(const Incoming* incoming, const webhook::Webhook* webhook) {
   std::string body;
   Way way = co_await look_at_delivery(incoming, webhook, &body);
   const bool to_inbox = webhook->intake && incoming->services.dispatcher != nullptr;
-  Told told;
-  if (to_inbox) {
-    told = co_await take_in(incoming, webhook, &way);
-  } else {
-    told = co_await go(incoming, &way);
-  }
+  Task<Told> work = to_inbox ? take_in(incoming, webhook, &way) : go(incoming, &way);
+  Told told = co_await std::move(work);
   label(*incoming, told, way);
   count_event(*incoming, *webhook, told);
   co_return told;
@@ -263,19 +255,6 @@ Told told_over_quota(const Incoming& incoming, const Quotas::Refusal& refusal) {
   return told_refusal(Problem::of(refusal.problem), refusal.retry_after, incoming.config().reply);
 }
 
-// An answer that this thread has given before. Null if it has not: most keys are never asked for again.
-std::optional<Told> replay_hot(const Incoming& incoming, const Job& job) {
-  if (job.batch) return std::nullopt;
-  const ReplayCache::Entry* const hot = incoming.services.replays.find(job.identity.key);
-  if (hot == nullptr) return std::nullopt;
-  if (hot->fingerprint == job.identity.fingerprint) {
-    return told_replay(incoming, hot->response, hot->fence, hot->expires_at);
-  }
-  Told told = told_refusal(Problem::of(ProblemType::key_reused), no_wait, incoming.config().reply);
-  told.differs = what_differs(incoming, job, hot->fingerprint);
-  return told;
-}
-
 bool says_store_down(const Answer& answer) {
   const auto* const refused = std::get_if<Refused>(&answer);
   return refused != nullptr && refused->problem.type == ProblemType::store_unavailable;
@@ -290,7 +269,12 @@ Task<Told> run_once(const Incoming* incoming, const Job* job) {
   metrics.in_flight.fetch_add(1, std::memory_order_relaxed);
   trial.watch.start();
   trial.asked = incoming->services.clock.stopwatch();
-  JointAnswer joint = co_await claim(&trial);
+  JointAnswer joint;
+  if (job->batch) {
+    joint = co_await claim_together(&trial, job->batch->identities);
+  } else {
+    joint.answer = co_await claim(&trial);
+  }
   metrics.in_flight.fetch_sub(1, std::memory_order_relaxed);
   if (!trial.watch.in_time()) co_return co_await trial.watch.told();
 
@@ -300,21 +284,29 @@ Task<Told> run_once(const Incoming* incoming, const Job* job) {
     auto& refused = std::get<Refused>(joint.answer);
     co_return co_await tell_without_store(incoming, job, std::move(refused.detail));
   }
-  co_return tell(*incoming, *job, std::move(joint), std::move(trial.first));
+  co_return tell(*incoming, *job, joint, trial.first);
 }
 
-// The key of a request or an event, or those of all events of a delivery.
-Task<JointAnswer> claim(Trial* trial) {
-  const Services& services = trial->incoming.services;
+// The one key of a request or an event.
+Task<Answer> claim(Trial* trial) {
   const Job& job = trial->job;
-  JointAction act = [trial](JointGrant grant) { return attempt(trial, grant); };
-  if (job.batch) {
-    return run_jointly(&services.once, &services.clock, job.batch->identities, &job.target->policy,
-                       services.companies.next(), std::move(act));
-  }
+  const policy::Identity& identity = job.identity;
+  Action act = [trial](Fence fence) {
+    static constexpr bool ours = true;
+    return attempt(trial, {.ours = std::span(&ours, 1), .fence = fence});
+  };
   Probe ask;
   if (job.probe != nullptr) ask = [trial] { return probe(trial); };
-  return run_alone(&services.once, &job.identity, &job.target->policy, std::move(act), std::move(ask));
+  return trial->incoming.services.once.run(identity.key, identity.fingerprint, job.target->policy, std::move(act),
+                                           std::move(ask), identity.order);
+}
+
+// Those of all events of a delivery.
+Task<JointAnswer> claim_together(Trial* trial, std::span<const policy::Identity> events) {
+  const Services& services = trial->incoming.services;
+  JointAction act = [trial](JointGrant grant) { return attempt(trial, grant); };
+  return run_jointly(&services.once, &services.clock, events, &trial->job.target->policy, services.companies.next(),
+                     std::move(act));
 }
 
 // Nothing was sent, so a retry may run.
@@ -342,6 +334,7 @@ Task<Outcome> attempt(Trial* trial, JointGrant grant) {
     co_return untouched();
   }
   runtime::failpoint("claim-granted");
+  if (!job.resolved.empty()) co_await remind(&incoming, &job);
   const std::chrono::nanoseconds began = incoming.services.clock.stopwatch();
   incoming.services.metrics.claim_seconds.add(seconds(began - trial->asked));
   policy::RequestView request = job.request;

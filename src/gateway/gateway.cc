@@ -20,8 +20,10 @@
 #include "config/config.h"
 #include "core/check.h"
 #include "core/sha256.h"
+#include "gateway/ask_probe.h"
 #include "gateway/bookkeeper.h"
 #include "gateway/dispatcher.h"
+#include "gateway/reminders.h"
 #include "gateway/scribe.h"
 #include "gateway/tls_set.h"
 #include "gateway/worker.h"
@@ -37,6 +39,7 @@
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/key.h>
+#include <semel/once.h>
 #include <semel/result.h>
 
 namespace semel::gateway {
@@ -63,6 +66,7 @@ Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
       once_(*store.store, clock, seed, waiters_max, store.endings),
       books_(clock, process_number(seed)),
       store_(std::move(store)) {
+  if (store_.history != nullptr) writers_.reminders = std::make_unique<Reminders>(*store_.history, store_.desk, clock);
   if (store_.inbox == nullptr) return;
   dispatcher_ = std::make_unique<Dispatcher>(*store_.inbox, *store_.inbox_desk, clock, metrics_.webhooks.inbox, seed);
   if (store_.inbox_jobs != nullptr) dispatcher_->add_jobs(*store_.inbox_jobs);
@@ -93,7 +97,8 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
                       .glance = gateway->store_.glance,
                       .inherited = gateway->door_.inherited,
                       .dispatcher = gateway->dispatcher_.get(),
-                      .lookup = gateway->store_.lookup};
+                      .lookup = gateway->store_.lookup,
+                      .reminders = gateway->writers_.reminders.get()};
   const std::size_t threads =
       config->server.threads != 0 ? config->server.threads : std::max(1U, std::thread::hardware_concurrency());
   for (std::size_t i = 0; i < threads; ++i) {
@@ -107,8 +112,9 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const std::shared_ptr<const confi
     });
   }
   if (store::History* const history = gateway->store_.history; history != nullptr) {
-    gateway->scribe_ = std::make_unique<Scribe>(*history, gateway->store_.desk, clock, node_name());
-    for (const auto& worker : gateway->workers_) gateway->scribe_->follow(worker->keep_sightings());
+    gateway->writers_.scribe = std::make_unique<Scribe>(*history, gateway->store_.desk, clock, node_name());
+    for (const auto& worker : gateway->workers_) gateway->writers_.scribe->follow(worker->keep_sightings());
+    if (gateway->dispatcher_ != nullptr) gateway->dispatcher_->note_attempts(gateway->writers_.scribe->attempts());
   }
   if (gateway->dispatcher_ != nullptr) {
     for (const auto& worker : gateway->workers_) {
@@ -172,7 +178,7 @@ void Gateway::start() {
     boost::asio::co_spawn(workers_.front()->executor(), dispatcher_->run(), boost::asio::detached);
   }
   for (const auto& worker : workers_) worker->start();
-  if (scribe_ != nullptr) scribe_->start();
+  if (writers_.scribe != nullptr) writers_.scribe->start();
 }
 
 Gateway::~Gateway() {
@@ -206,6 +212,16 @@ Task<void> Gateway::forget(Key key) {
   }
 }
 
+Task<Result<Outcome>> Gateway::ask_target(ProbeTarget asked) {
+  Worker& first = *workers_.front();
+  // The plan is asked for there, since only that thread may.
+  const auto there = [](Worker* worker, ProbeTarget target) -> Task<Result<Outcome>> {
+    co_return co_await gateway::ask_target(worker->plan(), std::move(target));
+  };
+  co_return co_await boost::asio::co_spawn(first.executor(), there(&first, std::move(asked)),
+                                           boost::asio::use_awaitable_t<Executor>());
+}
+
 void Gateway::drain() {
   door_.gate.draining = true;
   if (dispatcher_ != nullptr) dispatcher_->drain();
@@ -221,7 +237,7 @@ void Gateway::stop() {
 
 void Gateway::wait() {
   for (const auto& worker : workers_) worker->join();
-  if (scribe_ != nullptr) scribe_->end();
+  if (writers_.scribe != nullptr) writers_.scribe->end();
 }
 
 bool Gateway::ended() const {

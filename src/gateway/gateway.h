@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "config/config.h"
+#include "gateway/ask_probe.h"
 #include "gateway/bookkeeper.h"
 #include "gateway/dispatcher.h"
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
+#include "gateway/reminders.h"
 #include "gateway/scribe.h"
 #include "gateway/services.h"
 #include "gateway/worker.h"
@@ -74,6 +76,12 @@ class Gateway {
   // thread remembers it. Other gateways on the store forget it when they hear of it (store/remote_changes.h), and after
   // ReplayCache::trusted_for in any case.
   Task<void> forget(Key key);
+  // What an upstream says now, for a resolver. May be called on any thread, from start() on.
+  Task<Result<Outcome>> ask_target(ProbeTarget asked);
+  // Notes for resolvers that were not written.
+  [[nodiscard]] std::uint64_t reminders_lost() const {
+    return writers_.reminders == nullptr ? 0 : writers_.reminders->lost();
+  }
   // No new connections; requests under way are finished.
   void drain();
   // At once. Keys that are running then stay so until their lease lapses.
@@ -94,6 +102,12 @@ class Gateway {
   struct Allowances {
     Quotas quotas;
     RateLimiters limiters;
+  };
+
+  // What writes to the history of the store; null if it keeps none.
+  struct Writers {
+    std::unique_ptr<Scribe> scribe;
+    std::unique_ptr<Reminders> reminders;
   };
 
   // A listener beside the gateway's own, and what its connections use.
@@ -119,7 +133,7 @@ class Gateway {
   Once once_;                                     // outlives the calls that the workers drop when they end
   std::vector<std::unique_ptr<Beside>> beside_;   // outlive the connections that the workers drop when they end
   std::vector<std::unique_ptr<Worker>> workers_;  // outlive the store: calls that it ends are posted to them
-  std::unique_ptr<Scribe> scribe_;                // null if the store keeps no history; outlives it for the same reason
+  Writers writers_;                               // the same
   Bookkeeper books_;                              // the same
   store::CapableStore store_;
   std::unique_ptr<Dispatcher> dispatcher_;  // null if the store has no inbox

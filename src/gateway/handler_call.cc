@@ -189,8 +189,12 @@ store::SettleOrder settlement_of(const store::TakenDelivery& delivery, const inb
   order.status = answer.status;
   order.why = answer.why;
   order.retain_ended = config.retain_dead;
+  const bool unknown = answer.ruling.fate == inbox::DeliveryFate::unknown;
+  const bool probes = destination.on_unknown == inbox::OnSilence::probe;
+  // A probe could not tell what an operator has sent again from what was there before.
+  const bool asked_for = to.urgency == store::Urgency::replay;
   const bool held =
-      answer.ruling.fate == inbox::DeliveryFate::unknown && destination.on_unknown == inbox::OnSilence::hold;
+      unknown && (destination.on_unknown == inbox::OnSilence::hold || (probes && (asked_for || !answer.askable)));
   if (answer.ruling.fate == inbox::DeliveryFate::done) {
     order.state = store::DeliveryState::done;
     order.retain_ended = config.retain_done;
@@ -201,11 +205,12 @@ store::SettleOrder settlement_of(const store::TakenDelivery& delivery, const inb
     return order;
   }
   const inbox::FailedAttempt failure{.tries = to.tries + 1,
-                                     .age = std::max(now - to.since, Millis{0}),
+                                     .age = std::max(now - to.since - delivery.event.line.reorder, Millis{0}),
                                      .retry_after = answer.ruling.retry_after,
                                      .hopeless = answer.ruling.hopeless};
   const std::optional<Millis> wait = inbox::next_wait(destination.schedule, failure, chance);
-  order.state = wait ? store::DeliveryState::waiting : store::DeliveryState::dead;
+  const store::DeliveryState given_up = unknown && probes ? store::DeliveryState::unknown : store::DeliveryState::dead;
+  order.state = wait ? store::DeliveryState::waiting : given_up;
   order.wait = wait.value_or(Millis{0});
   if (!wait) order.why = "given up after attempt " + std::to_string(to.attempt) + ": " + answer.why;
   return order;

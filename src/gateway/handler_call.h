@@ -21,6 +21,7 @@ struct HandlerAnswer {
   std::uint16_t status = 0;  // 0 if there was none
   std::string why;           // in a few words
   SharedResponse kept;       // what the sender of a request is to hear; null if it is an event, or not done
+  bool askable = true;       // false: nobody can be asked what became of an attempt
 };
 
 // What is pointed to must live until this has ended.

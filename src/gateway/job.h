@@ -30,6 +30,7 @@ struct Job {
   policy::Identity identity{};                 // of a request, and of a delivery of one event
   std::optional<webhook::EventBatch> batch{};  // of a delivery of several events
   webhook::EventLabels event{};                // for the log
+  std::string_view resolved{};                 // the path of its route, if that has a resolver
 
   // The keys: one, or one for each different event of a batch.
   [[nodiscard]] std::span<const policy::Identity> events() const {

@@ -64,6 +64,7 @@ Task<void> JobRunner::run() {
 
 Task<void> JobRunner::refresh() {
   const Time now = clock_.now();
+  if (!around_.needed()) co_return;
   if (!changed_ && now < refreshed_ + look_every) co_return;
   changed_ = false;
   refreshed_ = now;
@@ -96,6 +97,10 @@ Task<Millis> JobRunner::advance(store::InboxJob* job) {
   const std::uint64_t taken = job->taken;
   Result<store::JobProgress> progress = co_await jobs_.advance(turn);
   if (!progress) co_return again_after;
+  if (progress->elsewhere) {
+    *job = std::move(progress->job);
+    co_return again_after;
+  }
   const bool stood = progress->job.searched == job->searched && progress->job.state == store::JobState::running;
   *job = std::move(progress->job);
   for (const std::string& to : progress->due) around_.expect(to);

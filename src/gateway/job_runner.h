@@ -28,6 +28,7 @@ class JobRunner {
   struct Surroundings {
     std::function<void(const std::string& to)> expect;  // something is due for this destination
     std::function<Millis()> retain_ended;               // of deliveries that a job ends
+    std::function<bool()> needed;                       // false: there is no inbox, and nobody has to look for jobs
   };
 
   // `jobs` and `clock` outlive it.

@@ -165,18 +165,6 @@ JointAnswer summary(std::span<Candidate> candidates, bool acted) {
 
 }  // namespace
 
-Task<JointAnswer> run_alone(Once* once, const policy::Identity* event, const Policy* policy, JointAction action,
-                            Probe probe) {
-  Action act = [&action](Fence fence) {
-    static constexpr bool ours = true;
-    return action(JointGrant{.ours = std::span(&ours, 1), .fence = fence});
-  };
-  Answer answer =
-      co_await once->run(event->key, event->fingerprint, *policy, std::move(act), std::move(probe), event->order);
-  const bool superseded = std::holds_alternative<Superseded>(answer);
-  co_return JointAnswer{.answer = std::move(answer), .superseded = superseded ? 1U : 0U};
-}
-
 Task<JointAnswer> run_jointly(Once* once, Clock* clock, std::span<const policy::Identity> events, const Policy* policy,
                               std::uint64_t company, JointAction action) {
   core::check(company != 0, "a delivery of several events has a number");

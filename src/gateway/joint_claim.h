@@ -1,5 +1,4 @@
-// One action under the keys of several events, or of one: all of these claims are held while it runs, and end as it
-// ends.
+// One action under the keys of several events: all of these claims are held while it runs, and end as it ends.
 //
 // A delivery of a thousand events must not cost a thousand waits for the store. So the first event is claimed alone,
 // which lets one of two equal deliveries pass, and then all others together: the store makes few calls of them. If one
@@ -42,12 +41,8 @@ struct JointAnswer {
   std::size_t superseded = 0;  // events that a newer one of their object has overtaken
 };
 
-// What is pointed to must live until this has ended. One event is what most requests are: its action may be preceded by
-// `probe`, which several events do not have.
-Task<JointAnswer> run_alone(Once* once, const policy::Identity* event, const Policy* policy, JointAction action,
-                            Probe probe);
-
-// The same for several events. `company` is a number that no other call has, of this or of another process; not 0.
+// What is pointed to must live until this has ended. `company` is a number that no other call has, of this or of
+// another process; not 0.
 Task<JointAnswer> run_jointly(Once* once, Clock* clock, std::span<const policy::Identity> events, const Policy* policy,
                               std::uint64_t company, JointAction action);
 

@@ -103,7 +103,8 @@ Way way_of(const Incoming& incoming, const policy::Route& route, const policy::R
   return Job{.target = &route.target,
              .probe = route.probe ? &*route.probe : nullptr,
              .request = request,
-             .identity = std::move(*identity)};
+             .identity = std::move(*identity),
+             .resolved = route.resolved ? std::string_view(route.path.text) : std::string_view()};
 }
 
 bool asks_for_policy(const policy::RequestView& request) {

@@ -1,6 +1,7 @@
 // Fields of the request under their names; what is no field, under names that begin with a colon.
 #include "gateway/parcel.h"
 
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -31,11 +32,7 @@ constexpr std::string_view type_name = ":type";
 constexpr std::string_view object_name = ":object";
 constexpr std::string_view key_name = ":key";
 constexpr std::string_view route_name = ":route";
-
-bool is_credential(std::string_view name) {
-  return core::equal_ignoring_case(name, "Authorization") || core::equal_ignoring_case(name, "Cookie") ||
-         core::equal_ignoring_case(name, "Proxy-Authorization");
-}
+constexpr std::string_view probe_name = ":probe";
 
 void add(store::Parcel& parcel, std::string_view name, std::string_view value) {
   parcel.fields.push_back({.name = std::string(name), .value = std::string(value)});
@@ -57,9 +54,20 @@ std::optional<Key> key_in(std::string_view text) {
 
 }  // namespace
 
+bool is_credential(std::string_view name) {
+  return core::equal_ignoring_case(name, "Authorization") || core::equal_ignoring_case(name, "Cookie") ||
+         core::equal_ignoring_case(name, "Proxy-Authorization");
+}
+
+bool is_from_body(std::string_view name) {
+  return name == object_name || name == probe_name;
+}
+
 std::shared_ptr<const store::Parcel> pack(const inbox::EventView& event, const policy::Hop& hop, const Packing& how) {
   auto parcel = std::make_shared<store::Parcel>();
   const policy::RequestView& request = event.request;
+  constexpr std::size_t own_fields = 10;  // those that begin with a colon
+  parcel->fields.reserve(own_fields + request.fields.size());
   add(*parcel, method_name, request.method);
   add(*parcel, target_name, request.target);
   add(*parcel, host_name, hop.host);
@@ -69,6 +77,7 @@ std::shared_ptr<const store::Parcel> pack(const inbox::EventView& event, const p
   add(*parcel, object_name, event.object);
   if (how.sender) add(*parcel, key_name, text_of(how.sender->key));
   if (how.sender) add(*parcel, route_name, how.sender->route);
+  if (!how.probe.empty()) add(*parcel, probe_name, how.probe);
   const policy::ConnectionNames ends_here = policy::named_by_connection(request.fields);
   for (const FieldView& field : request.fields) {
     const bool dropped = policy::is_hop_by_hop(field.name) || policy::is_framing(field.name) ||
@@ -100,6 +109,7 @@ std::unique_ptr<const Unpacked> unpack(const store::Parcel& parcel) {
     if (name == object_name) made->event.object = field.value;
     if (name == key_name) key = key_in(field.value);
     if (name == route_name) route = field.value;
+    if (name == probe_name) made->probe = field.value;
   }
   if (key) made->sender = Sender{.key = *std::move(key), .route = std::move(route)};
   request.fields = made->fields;

@@ -20,6 +20,13 @@
 
 namespace semel::gateway {
 
+// Whether a field of this name says who is asking. Such a field is kept only where the configuration says so, and shown
+// to nobody.
+bool is_credential(std::string_view name);
+
+// Whether what is kept under this name beside the fields may have been taken from the body.
+bool is_from_body(std::string_view name);
+
 // Who sent a request on a route: its key, under which the answer is kept, and the route, by its path.
 struct Sender {
   Key key;
@@ -29,6 +36,7 @@ struct Sender {
 struct Packing {
   bool credentials = false;      // Authorization and Cookie are kept, too
   std::optional<Sender> sender;  // none: an event of a provider, which waits for no answer
+  std::string probe{};           // the target to ask what became of the request; empty: none, or the destination's
 };
 
 std::shared_ptr<const store::Parcel> pack(const inbox::EventView& event, const policy::Hop& hop, const Packing& how);
@@ -40,6 +48,7 @@ struct Unpacked {
   std::string_view host;
   std::string_view scheme;
   std::optional<Sender> sender;
+  std::string_view probe;
 };
 // Not copied: the view of the event refers to the fields.
 std::unique_ptr<const Unpacked> unpack(const store::Parcel& parcel);

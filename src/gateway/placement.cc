@@ -40,15 +40,20 @@ std::vector<store::AcceptOrder::To> destinations_of(const Incoming& incoming, co
 
 void follow_up(const Incoming& incoming, const std::vector<store::AcceptOrder::To>& wanted,
                const store::AcceptedEvent* event, const std::shared_ptr<const store::Parcel>& parcel) {
-  Dispatcher& dispatcher = *incoming.services.dispatcher;
+  const Ground ground{.dispatcher = *incoming.services.dispatcher,
+                      .plan = incoming.plan.shared_from_this(),
+                      .executor = incoming.client.executor()};
+  follow_up(ground, wanted, event, parcel);
+}
+
+void follow_up(const Ground& ground, const std::vector<store::AcceptOrder::To>& wanted,
+               const store::AcceptedEvent* event, const std::shared_ptr<const store::Parcel>& parcel) {
+  Dispatcher& dispatcher = ground.dispatcher;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const store::DeliveryRecord* const delivery = event == nullptr ? nullptr : &event->deliveries[i];
     const bool runs = delivery != nullptr && delivery->state == store::DeliveryState::running;
     if (wanted[i].room && !runs) dispatcher.gates().find(wanted[i].name)->withdraw(1);
-    if (runs) {
-      dispatcher.launch(incoming.plan.shared_from_this(), {.event = *event, .at = i}, parcel,
-                        incoming.client.executor());
-    }
+    if (runs) dispatcher.launch(ground.plan, {.event = *event, .at = i}, parcel, ground.executor);
     if (delivery == nullptr || delivery->state != store::DeliveryState::waiting || delivery->in_line) continue;
     dispatcher.expect(delivery->to, delivery->due);
   }

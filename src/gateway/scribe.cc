@@ -50,7 +50,8 @@ Scribe::Scribe(store::History& history, const store::Desk* desk, Clock& clock, s
     : history_(history),
       desk_(desk),
       clock_(clock),
-      rows_(std::move(node)),
+      rows_(node),
+      attempts_(std::move(node)),
       pause_(std::make_shared<runtime::Pause>(clock)) {}
 
 Scribe::~Scribe() {
@@ -95,13 +96,21 @@ Task<void> Scribe::write(Scribe* self) {
     return self->desk_ == nullptr ? id : self->desk_->named({.id = id, .scope = {}, .space = {}}).id;
   };
   std::vector<store::HistoryRow> rows = self->rows_.take(self->clock_.wall(), named);
+  self->rows_.add_dropped(co_await append(self, std::move(rows)));
+  static_cast<void>(co_await append(self, self->attempts_.take()));  // what is missing is a gap in their numbers
+}
+
+// Returns how many could not be written.
+Task<std::size_t> Scribe::append(Scribe* self, std::vector<store::HistoryRow> rows) {
+  std::size_t unwritten = 0;
   for (auto from = rows.begin(); from != rows.end();) {
     const auto size = std::min<std::ptrdiff_t>(rows_at_once, rows.end() - from);
     std::vector<store::HistoryRow> some(std::make_move_iterator(from), std::make_move_iterator(from + size));
     const Result<void> written = co_await self->history_.append(std::move(some));
-    if (!written) self->rows_.add_dropped(static_cast<std::size_t>(size));
+    if (!written) unwritten += static_cast<std::size_t>(size);
     from += size;
   }
+  co_return unwritten;
 }
 
 Task<void> Scribe::prune(Scribe* self) {
@@ -111,6 +120,9 @@ Task<void> Scribe::prune(Scribe* self) {
   // What cannot be dropped now is dropped in an hour.
   static_cast<void>(co_await self->history_.prune(store::HistoryKind::sighting, now - kept));
   static_cast<void>(co_await self->history_.prune(store::HistoryKind::gap, now - kept));
+  static_cast<void>(co_await self->history_.prune(store::HistoryKind::attempt, now - kept));
+  static_cast<void>(co_await self->history_.prune(store::HistoryKind::reminder, now - kept));
+  static_cast<void>(co_await self->history_.prune(store::HistoryKind::suggestion, now - kept));
   static_cast<void>(co_await self->history_.prune(store::HistoryKind::plain_run, now - plain_kept));
 }
 

@@ -1,9 +1,11 @@
-// The scribe: a thread that takes the sightings of all workers each second and writes them to the store's history.
+// The scribe: a thread that takes the sightings of all workers, and the attempts at handlers, each second and writes
+// them to the store's history.
 //
 // Nobody waits for it. If the store is slow, sightings gather in the workers' memory; when there is no room left they
 // are dropped and counted, and a row says so. What a crash takes is the last second.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,6 +16,7 @@
 #include "runtime/pause.h"
 #include "store/desk.h"
 #include "store/history.h"
+#include "telemetry/attempt_pad.h"
 #include "telemetry/sighting.h"
 #include "telemetry/sighting_rows.h"
 #include <semel/async.h>
@@ -35,6 +38,8 @@ class Scribe {
 
   // Before start(). The buffer outlives the thread.
   void follow(telemetry::SightingBuffer& buffer) { buffers_.push_back(&buffer); }
+  // Attempts at handlers are added there, from any thread.
+  [[nodiscard]] telemetry::AttemptPad& attempts() { return attempts_; }
   void start();
   // Writes what is left and ends the thread, within a second if the store does not answer. The threads that add to the
   // buffers have ended.
@@ -43,12 +48,14 @@ class Scribe {
  private:
   static Task<void> run(Scribe* self);
   static Task<void> write(Scribe* self);
+  static Task<std::size_t> append(Scribe* self, std::vector<store::HistoryRow> rows);
   static Task<void> prune(Scribe* self);
 
   store::History& history_;
   const store::Desk* desk_;
   Clock& clock_;
   telemetry::SightingRows rows_;
+  telemetry::AttemptPad attempts_;
   std::vector<telemetry::SightingBuffer*> buffers_;
   std::string taken_;
   boost::asio::io_context context_{1};

@@ -8,6 +8,7 @@
 #include "gateway/inquiries.h"
 #include "gateway/key_cache.h"
 #include "gateway/quotas.h"
+#include "gateway/reminders.h"
 #include "gateway/replay_cache.h"
 #include "store/glance.h"
 #include "store/lookup.h"
@@ -67,6 +68,7 @@ struct Services {
   store::Glance* glance;   // null if the store cannot tell
   Dispatcher* dispatcher;  // null if there is no inbox
   store::Lookup* lookup;   // null if the store cannot
+  Reminders* reminders;    // null if the store has no history
 };
 
 }  // namespace semel::gateway

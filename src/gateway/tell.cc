@@ -51,14 +51,13 @@ void count_superseded(const Incoming& incoming, const Job& job, std::size_t supe
   counters.by_end.at(static_cast<std::size_t>(telemetry::EventEnd::out_of_order)).fetch_add(beside);
 }
 
-Told told_ran(Told told, const Ran& ran) {
+void add_marks(Told& told, const Ran& ran) {
   told.fence = ran.fence.number;
-  if (ran.outcome.verdict != Verdict::keep) return told;
+  if (ran.outcome.verdict != Verdict::keep) return;
   if (auto* upstreams = std::get_if<UpstreamReply>(&told.reply)) upstreams->expires_at = ran.expires_at;
   if (auto* own = std::get_if<OwnReply>(&told.reply)) {
     own->response.fields.push_back(policy::expires_mark(ran.expires_at));
   }
-  return told;
 }
 
 Told told_again(const Incoming& incoming, const Job& job, const Replayed& replayed) {
@@ -80,16 +79,28 @@ Told told_again(const Incoming& incoming, const Job& job, const Replayed& replay
 }  // namespace
 
 Told told_replay(const Incoming& incoming, const SharedResponse& response, Fence fence, Time expires_at) {
-  Result<Response> head = policy::replay_head(*response, expires_at, incoming.config().reply);
-  if (!head) return told_refusal(Problem::of(ProblemType::record_corrupt), no_wait, incoming.config().reply);
+  Result<Response> marks = policy::replay_marks(*response, expires_at, incoming.config().reply);
+  if (!marks) return told_refusal(Problem::of(ProblemType::record_corrupt), no_wait, incoming.config().reply);
   Told told{.ending = Ending::replayed, .fence = fence.number};
-  told.reply = OwnReply{.response = *std::move(head), .body_of = response};
+  told.reply = OwnReply{.response = *std::move(marks), .stored = response};
   return told;
 }
 
 std::string_view what_differs(const Incoming& incoming, const Job& job, const Fingerprint& holder) {
   if (job.batch) return {};
   return core::differing(incoming.services.shapes.find(holder), job.identity.shape);
+}
+
+std::optional<Told> replay_hot(const Incoming& incoming, const Job& job) {
+  if (job.batch) return std::nullopt;
+  const ReplayCache::Entry* const hot = incoming.services.replays.find(job.identity.key);
+  if (hot == nullptr) return std::nullopt;
+  if (hot->fingerprint == job.identity.fingerprint) {
+    return told_replay(incoming, hot->response, hot->fence, hot->expires_at);
+  }
+  Told told = told_refusal(Problem::of(ProblemType::key_reused), no_wait, incoming.config().reply);
+  told.differs = what_differs(incoming, job, hot->fingerprint);
+  return told;
 }
 
 Told told_first(const Incoming& incoming, const Job& job, std::unique_ptr<Attempt> attempt, Outcome& outcome) {
@@ -117,11 +128,12 @@ Told told_first(const Incoming& incoming, const Job& job, std::unique_ptr<Attemp
   return told;
 }
 
-Told tell(const Incoming& incoming, const Job& job, JointAnswer joint, std::optional<Told> first) {
+Told tell(const Incoming& incoming, const Job& job, JointAnswer& joint, std::optional<Told>& first) {
   count_superseded(incoming, job, joint.superseded);
   if (const auto* ran = std::get_if<Ran>(&joint.answer)) {
-    core::check(first.has_value(), "an action that ran has left what its caller is told");
-    return first ? told_ran(*std::move(first), *ran) : Told{};
+    Told& told = core::present(first, "an action that ran has left what its caller is told");
+    add_marks(told, *ran);
+    return std::move(told);
   }
   if (const auto* replayed = std::get_if<Replayed>(&joint.answer)) return told_again(incoming, job, *replayed);
   if (std::holds_alternative<Superseded>(joint.answer)) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "gateway/attempt.h"
 #include "gateway/sink.h"
@@ -31,42 +32,50 @@ constexpr Millis retry_after_unreached{1'000};
 constexpr std::uint16_t bad_gateway = 502;
 constexpr std::uint16_t gateway_timeout = 504;
 
-http::Attempted<void> send_own(http::Transaction* client, const OwnReply* reply) {
-  const auto fields = [&](http::HeadWriter& out) {
-    for (const Field& field : reply->response.fields) out.field(field.name, field.value);
+http::Attempted<void> send_own(http::Transaction& client, const OwnReply& reply) {
+  const auto write = [](http::HeadWriter& out, const std::vector<Field>& fields) {
+    for (const Field& field : fields) out.field(field.name, field.value);
   };
-  const bool shared = reply->body_of != nullptr && reply->body_of->body_kept;
-  const std::string_view body = shared ? reply->body_of->body : reply->response.body;
-  co_return co_await client->reply(reply->response.status, fields, body);
+  const auto fields = [&](http::HeadWriter& out) {
+    if (reply.stored != nullptr) write(out, reply.stored->fields);
+    write(out, reply.response.fields);
+  };
+  const std::string_view body = reply.has_stored_body() ? reply.stored->body : reply.response.body;
+  return client.reply(reply.response.status, fields, body);
 }
 
-http::Attempted<void> send_upstreams(http::Transaction* client, UpstreamReply* reply, std::string_view marker) {
-  Attempt& attempt = *reply->attempt;
-  const http::Head& answer = attempt.answer();
-  const auto fields = [&](http::HeadWriter& out) {
-    policy::to_client(answer.fields(), marker, into(out));
-    if (!reply->expires_at) return;
-    const Field mark = policy::expires_mark(*reply->expires_at);
-    out.field(mark.name, mark.value);
-    if (reply->exposed) out.field(reply->exposed->name, reply->exposed->value);
-  };
-  if (!attempt.goes_on()) co_return co_await client->reply(answer.status(), fields, attempt.body());
-  const http::Transaction::Form form{.framing = answer.framing(), .length = answer.length()};
-  http::Try<void> sent = co_await client->start_reply(answer.status(), fields, form, attempt.body());
+// A reply that has begun with what was kept goes on with the rest of the upstream's answer.
+http::Attempted<void> send_rest(http::Transaction* client, http::Attempted<void> begun, http::Call* upstream) {
+  http::Try<void> sent = co_await std::move(begun);
   while (sent) {
     client->await_more();
-    const http::Try<std::string_view> piece = co_await attempt.call().read_body();
+    const http::Try<std::string_view> piece = co_await upstream->read_body();
     if (!piece) {
       client->cut_reply();
       break;
     }
     if (piece->empty()) {
-      attempt.call().finish();
+      upstream->finish();
       co_return co_await client->end_reply();
     }
     sent = co_await client->continue_reply(*piece);
   }
   co_return sent;
+}
+
+http::Attempted<void> send_upstreams(http::Transaction& client, const UpstreamReply& reply, std::string_view marker) {
+  Attempt& attempt = *reply.attempt;
+  const http::Head& answer = attempt.answer();
+  const auto fields = [&](http::HeadWriter& out) {
+    policy::to_client(answer.fields(), marker, into(out));
+    if (!reply.expires_at) return;
+    const Field mark = policy::expires_mark(*reply.expires_at);
+    out.field(mark.name, mark.value);
+    if (reply.exposed) out.field(reply.exposed->name, reply.exposed->value);
+  };
+  if (!attempt.goes_on()) return client.reply(answer.status(), fields, attempt.body());
+  const http::Transaction::Form form{.framing = answer.framing(), .length = answer.length()};
+  return send_rest(&client, client.start_reply(answer.status(), fields, form, attempt.body()), &attempt.call());
 }
 
 }  // namespace
@@ -106,9 +115,9 @@ Task<void> send(http::Transaction* client, Told* told, const policy::ReplyConfig
   if (told->close) client->close_after();
   http::Try<void> sent;
   if (const auto* own = std::get_if<OwnReply>(&told->reply)) {
-    sent = co_await send_own(client, own);
-  } else if (auto* upstreams = std::get_if<UpstreamReply>(&told->reply)) {
-    sent = co_await send_upstreams(client, upstreams, config->replayed_header);
+    sent = co_await send_own(*client, *own);
+  } else if (const auto* upstreams = std::get_if<UpstreamReply>(&told->reply)) {
+    sent = co_await send_upstreams(*client, *upstreams, config->replayed_header);
   }
   if (sent) co_return;
   client->close_after();

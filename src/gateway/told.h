@@ -31,10 +31,13 @@ namespace semel::gateway {
 // The client has its answer, or is gone.
 struct AlreadySent {};
 
-// An answer that was made here. Its body is that of `body_of`, if that has one: large bodies are shared, not copied.
+// An answer that was made here, or a stored one that is replayed: it is shared, not copied. The fields of `response`
+// come behind those of `stored`, and its body is sent only if that one has none.
 struct OwnReply {
   Response response;
-  SharedResponse body_of = nullptr;
+  SharedResponse stored = nullptr;
+
+  [[nodiscard]] bool has_stored_body() const { return stored != nullptr && stored->body_kept; }
 };
 
 // The upstream's own answer. What was too large to keep is still on its way.

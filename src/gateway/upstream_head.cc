@@ -20,7 +20,8 @@ namespace {
 constexpr std::size_t head_bytes_usual = 1024;
 
 std::string host_for(const config::UpstreamConfig& upstream, const policy::Hop& hop) {
-  if (upstream.host == config::HostSource::client) return std::string(hop.host);
+  const bool called = !hop.scheme.empty();
+  if (called && upstream.host == config::HostSource::client) return std::string(hop.host);
   return reading::host_field(upstream.urls.front());
 }
 

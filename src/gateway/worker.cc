@@ -14,7 +14,6 @@
 #include <boost/asio/post.hpp>
 
 #include "config/config.h"
-#include "core/check.h"
 #include "gateway/bookkeeper.h"
 #include "gateway/exchange.h"
 #include "gateway/plan.h"
@@ -110,7 +109,6 @@ telemetry::SightingBuffer& Worker::keep_sightings() {
 }
 
 void Worker::start() {
-  core::check(listeners_.clients != nullptr || listeners_.api != nullptr, "a worker listens before it starts");
   ticker_.start();
   const http::SessionLimits limits = limits_of(plan_->config->limits);
   if (listeners_.clients != nullptr) listeners_.clients->start(*this, limits);
@@ -178,7 +176,8 @@ Task<void> Worker::handle(http::Transaction& transaction) {
                           .companies = shared_.companies,
                           .glance = shared_.glance,
                           .dispatcher = shared_.dispatcher,
-                          .lookup = shared_.lookup};
+                          .lookup = shared_.lookup,
+                          .reminders = shared_.reminders};
   return exchange(services, plan_, &transaction);
 }
 

@@ -17,6 +17,7 @@
 #include "gateway/plan.h"
 #include "gateway/quotas.h"
 #include "gateway/rate_limiter.h"
+#include "gateway/reminders.h"
 #include "gateway/replay_cache.h"
 #include "gateway/services.h"
 #include "gateway/tls_set.h"
@@ -55,6 +56,7 @@ struct Shared {
   const http::Inherited& inherited;
   Dispatcher* dispatcher;  // null if there is no inbox
   store::Lookup* lookup;   // null if the store cannot
+  Reminders* reminders;    // null if the store has no history
 };
 
 // What a handler beside the gateway's own is made from, for the thread of one worker. All of it outlives the handler.

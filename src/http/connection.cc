@@ -35,8 +35,8 @@ namespace asio = boost::asio;
 constexpr std::size_t buffer_bytes_first = 4096;    // an idle connection costs no more than this
 constexpr std::size_t buffer_bytes_grown = 65'536;  // one that streams reads this much at a time
 constexpr std::size_t parts_max = 3;
-constexpr std::size_t listened_bytes_max = 65'536;  // of an answer that comes while the request is being written
-constexpr auto quietly = asio::as_tuple(asio::use_awaitable_t<Executor>());
+constexpr std::size_t listened_bytes_max = 65'536;        // of an answer that comes while the request is being written
+constexpr auto quietly = asio::as_tuple(asio::deferred);  // awaited as it is: no coroutine of its own
 
 void send_at_once(Socket& socket) {
   boost::system::error_code ignored;

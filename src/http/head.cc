@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <boost/beast/core/string.hpp>
 
+#include "core/append.h"
 #include "core/field_view.h"
 
 namespace semel::http {
@@ -57,16 +59,16 @@ void Head::make_room(std::size_t size) {
   bytes_ = std::move(grown);
 }
 
-std::string_view Head::append(std::string_view text) {
+std::pair<std::string_view, std::string_view> Head::append(std::string_view first, std::string_view second) {
+  make_room(first.size() + second.size());
   const std::size_t at = bytes_.size();
-  bytes_.append(text);
-  return std::string_view(bytes_).substr(at);
+  core::append_all(bytes_, first, second);
+  const std::string_view both = std::string_view(bytes_).substr(at);
+  return {both.substr(0, first.size()), both.substr(first.size())};
 }
 
 void Head::set_request(std::string_view method, std::string_view target) {
-  make_room(method.size() + target.size());
-  method_ = append(method);
-  target_ = append(target);
+  std::tie(method_, target_) = append(method, target);
 }
 
 void Head::set_framing(Framing framing, std::uint64_t length) {
@@ -75,9 +77,8 @@ void Head::set_framing(Framing framing, std::uint64_t length) {
 }
 
 void Head::add(std::string_view name, std::string_view value) {
-  make_room(name.size() + value.size());
-  const std::string_view own_name = append(name);
-  fields_.push_back({.name = own_name, .value = append(value)});
+  const auto [own_name, own_value] = append(name, value);
+  fields_.push_back({.name = own_name, .value = own_value});
 }
 
 std::optional<std::string_view> Head::find(std::string_view name) const {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/field_view.h"
@@ -43,7 +44,8 @@ class Head {
 
  private:
   void make_room(std::size_t size);
-  std::string_view append(std::string_view text);
+  // Returns both, as they lie in the buffer now.
+  std::pair<std::string_view, std::string_view> append(std::string_view first, std::string_view second);
 
   std::string bytes_;
   std::vector<FieldView> fields_;

@@ -1,7 +1,6 @@
 // Heads of messages, and the check that nothing in a field can end its line early.
 #include "http/writer.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -11,6 +10,7 @@
 
 #include <boost/beast/http/status.hpp>
 
+#include "core/append.h"
 #include "core/eight_bytes.h"
 
 namespace semel::http {
@@ -29,51 +29,44 @@ bool value_is_sound(std::string_view value) {
       value, [](core::EightBytes eight) { return eight.equal_to('\r') | eight.equal_to('\n') | eight.equal_to('\0'); });
 }
 
-void append_number(std::string& out, std::uint64_t value, int base) {
-  std::array<char, 24> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, base).ptr;
-  out.append(digits.data(), end);
-}
+// The digits of a number, for as long as this lives.
+class Digits {
+ public:
+  Digits(std::uint64_t value, int base)
+      : end_(std::to_chars(digits_.data(), digits_.data() + digits_.size(), value, base).ptr) {}
+  [[nodiscard]] std::string_view text() const { return {digits_.data(), end_}; }
+
+ private:
+  std::array<char, 24> digits_;
+  const char* end_;
+};
 
 }  // namespace
 
 HeadWriter HeadWriter::response(std::string& out, std::uint16_t status) {
-  out.append("HTTP/1.1 ");
-  append_number(out, status, 10);
-  out.push_back(' ');
   const auto reason = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(status));
-  out.append(reason.data(), reason.size());
-  out.append("\r\n");
+  const Digits digits(status, 10);
+  core::append_all(out, "HTTP/1.1 "sv, digits.text(), ' ', std::string_view(reason.data(), reason.size()), '\r', '\n');
   return HeadWriter(out);
 }
 
 HeadWriter HeadWriter::request(std::string& out, std::string_view method, std::string_view target) {
-  out.append(method).push_back(' ');
-  out.append(target).append(" HTTP/1.1\r\n");
+  core::append_all(out, method, ' ', target, " HTTP/1.1\r\n"sv);
   return HeadWriter(out);
 }
 
 HeadWriter& HeadWriter::field(std::string_view name, std::string_view value) {
-  if (!name_is_sound(name) || !value_is_sound(value)) {
+  if (name_is_sound(name) && value_is_sound(value)) {
+    core::append_all(*out_, name, ':', ' ', value, '\r', '\n');
+  } else {
     sound_ = false;
-    return *this;
   }
-  const std::size_t at = out_->size();
-  const std::size_t size = at + name.size() + value.size() + 4;
-  out_->resize_and_overwrite(size, [&](char* bytes, std::size_t /*size*/) {
-    char* to = std::ranges::copy(name, bytes + at).out;
-    to = std::ranges::copy(": "sv, to).out;
-    to = std::ranges::copy(value, to).out;
-    std::ranges::copy("\r\n"sv, to);
-    return size;
-  });
   return *this;
 }
 
 HeadWriter& HeadWriter::length(std::uint64_t bytes) {
-  out_->append("Content-Length: ");
-  append_number(*out_, bytes, 10);
-  out_->append("\r\n");
+  const Digits digits(bytes, 10);
+  core::append_all(*out_, "Content-Length: "sv, digits.text(), '\r', '\n');
   return *this;
 }
 
@@ -97,8 +90,8 @@ void HeadWriter::end() {
 }
 
 void append_chunk_start(std::string& out, std::size_t size) {
-  append_number(out, size, 16);
-  out.append("\r\n");
+  const Digits digits(size, 16);
+  core::append_all(out, digits.text(), '\r', '\n');
 }
 
 }  // namespace semel::http

@@ -34,7 +34,8 @@ class HandlerTarget {
   std::vector<std::variant<std::string, EventPart>> pieces_;
 };
 
-enum class OnSilence : std::uint8_t { retry, hold };  // after an attempt that may have taken effect
+// After an attempt that may have taken effect. With `probe`, the upstream is asked before each further attempt.
+enum class OnSilence : std::uint8_t { retry, hold, probe };
 
 struct Destination {
   std::string name;
@@ -47,6 +48,7 @@ struct Destination {
   BreakerRules breaker;
   std::uint32_t replay_share_percent = 25;
   OnSilence on_unknown = OnSilence::retry;
+  HandlerTarget probe;   // to be asked; empty: the event has its own, from its route
   reading::Secret sign;  // empty: attempts are not signed
 };
 

@@ -38,6 +38,8 @@ namespace asio = boost::asio;
 constexpr int claim_tries = 3;      // a repeated claim finds out what became of the first
 constexpr int finish_tries = 5;     // an outcome is worth more patience than a claim
 constexpr Millis finish_pause{50};  // doubled after each try
+constexpr Millis finish_max{
+    5'000};  // after which the caller is answered: a store that is silent takes long for each try
 constexpr Millis later_pause_max{1'000};
 constexpr std::uint64_t given_back_max = 16;  // attempts under one key; hardly any key has as many
 constexpr int later_max = 10'000;  // keys that are settled later, at the same time: bounds memory in a long outage
@@ -298,9 +300,11 @@ Async<void> Once::Impl::end(Key key, Fence fence, const Outcome& outcome) {
 Async<void> Once::Impl::finish(Key key, Fence fence, Outcome outcome, Millis lease) {
   Result<void> finished;
   Millis pause = finish_pause;
+  const Time begun = clock_.now();
   for (int attempt = 1;; ++attempt) {
     finished = co_await end(key, fence, outcome);
     if (finished || finished.error().code == Code::fenced || attempt == finish_tries) break;
+    if (clock_.now() - begun >= finish_max) break;
     co_await runtime::sleep(clock_, pause);
     pause *= 2;
   }

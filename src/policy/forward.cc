@@ -133,9 +133,11 @@ void to_upstream(const RequestView& request, const Hop& hop, std::string_view ho
   }
   const auto came = [&](std::string_view name) { return keep_the_way && has_field(request.fields, name); };
   sink(via_field, appended(request.fields, via_field, std::string(hop.version).append(" ").append(hop.via)));
-  sink(for_field, keep_the_way ? appended(request.fields, for_field, request.ip) : std::string(request.ip));
-  if (!came(proto_field)) sink(proto_field, hop.scheme);
-  if (!came(host_field_name)) sink(host_field_name, hop.host);
+  if (!hop.scheme.empty()) {
+    sink(for_field, keep_the_way ? appended(request.fields, for_field, request.ip) : std::string(request.ip));
+    if (!came(proto_field)) sink(proto_field, hop.scheme);
+    if (!came(host_field_name)) sink(host_field_name, hop.host);
+  }
   if (attempt) sink(attempt_field, std::to_string(*attempt));
 }
 

@@ -30,7 +30,7 @@ enum class Overrides : std::uint8_t { drop, pass };
 
 // How the request reached us.
 struct Hop {
-  std::string_view scheme;           // "http" or "https"
+  std::string_view scheme;           // "http" or "https"; empty if nobody called us and the request is our own
   std::string_view host;             // the name that the caller used: its Host field or the authority of its target
   std::string_view version = "1.1";  // of HTTP
   std::string_view via;              // our name

@@ -52,6 +52,7 @@ constexpr std::array phrases{Phrase{200, "OK"},
                              Phrase{504, "Gateway Timeout"},
                              Phrase{505, "HTTP Version Not Supported"}};
 
+constexpr std::size_t marks_usual = 2;
 constexpr std::string_view body_not_kept =
     "The request with this key ran once and was answered with this status. The body of that answer was too large to "
     "keep, so it is gone; ask for what it described instead of sending the request again.";
@@ -156,9 +157,10 @@ Response plain_reply(std::uint16_t status, std::string_view detail, Problem::Ret
           {.type = "about:blank", .title = reason_phrase(status), .status = status, .detail = detail, .retry = retry})};
 }
 
-Result<Response> replay_head(const Response& stored, Time expires_at, const ReplyConfig& config) {
+Result<Response> replay_marks(const Response& stored, Time expires_at, const ReplyConfig& config) {
   if (const auto sound = check_stored(stored); !sound) return std::unexpected(sound.error());
-  Response reply{.status = stored.status, .fields = stored.fields, .body = {}};
+  Response reply{.status = stored.status, .fields = {}, .body = {}};
+  reply.fields.reserve(marks_usual);
   reply.fields.push_back({.name = config.replayed_header, .value = "true"});
   reply.fields.push_back(expires_mark(expires_at));
   if (stored.body_kept) return reply;
@@ -169,8 +171,10 @@ Result<Response> replay_head(const Response& stored, Time expires_at, const Repl
 }
 
 Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config) {
-  Result<Response> reply = replay_head(stored, expires_at, config);
-  if (reply && stored.body_kept) reply->body = stored.body;
+  Result<Response> reply = replay_marks(stored, expires_at, config);
+  if (!reply) return reply;
+  reply->fields.insert(reply->fields.begin(), stored.fields.begin(), stored.fields.end());
+  if (stored.body_kept) reply->body = stored.body;
   return reply;
 }
 

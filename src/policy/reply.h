@@ -42,8 +42,9 @@ Response plain_reply(std::uint16_t status, std::string_view detail, Problem::Ret
 // Code::corrupt: see check_stored().
 Result<Response> replay_reply(const Response& stored, Time expires_at, const ReplyConfig& config);
 
-// The same without a stored body, which may be large and is shared by all who get it.
-Result<Response> replay_head(const Response& stored, Time expires_at, const ReplyConfig& config);
+// What comes behind the fields of the stored answer, which is shared by all who get it. Its body is the stored one's if
+// that was kept.
+Result<Response> replay_marks(const Response& stored, Time expires_at, const ReplyConfig& config);
 
 // The field that is added to the first answer of a kept key. A released key does not expire, so its answer has none.
 Field expires_mark(Time expires_at);

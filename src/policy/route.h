@@ -30,6 +30,7 @@ struct Route {
   std::optional<Expression> probe;
   std::optional<Expression> revalidate;  // the target to ask before a replay; null if none is asked
   Mode mode = Mode::enforce;
+  bool resolved = false;  // a resolver asks about its unknown keys, so what it needs for that is kept
 };
 
 }  // namespace semel::policy

@@ -11,25 +11,12 @@
 
 #include <fmt/format.h>
 
-#include "core/ascii.h"
+#include "core/printable.h"
 #include "reading/document.h"
 #include "reading/issue.h"
 
 namespace semel::reading {
 namespace {
-
-// Messages repeat what the file says, and go to a terminal.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (core::is_control(c)) {
-      out.append(fmt::format("\\x{:02x}", static_cast<unsigned char>(c)));
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out;
-}
 
 std::uint32_t characters(std::string_view bytes) {
   return static_cast<std::uint32_t>(
@@ -53,12 +40,13 @@ std::string_view text_from(std::string_view text, Position at) {
 
 }  // namespace
 
+// Messages repeat what the file says, and go to a terminal.
 void Report::add(Severity severity, Position at, std::string_view message, std::string_view suggestion) {
   issues_.push_back({.severity = severity,
                      .file = std::string(file_),
                      .at = at,
-                     .message = printable(message),
-                     .suggestion = printable(suggestion)});
+                     .message = core::printable(message),
+                     .suggestion = core::printable(suggestion)});
 }
 
 void Report::error(Position at, std::string_view message, std::string_view suggestion) {

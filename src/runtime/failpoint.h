@@ -14,8 +14,9 @@
 
 namespace semel::runtime {
 
-// Every point, in the order in which a request passes them; then those of an event in the inbox. This is the only list.
-inline constexpr std::array<std::string_view, 16> failpoint_names{
+// Every point, in the order in which a request passes them; then those of an event in the inbox, of
+// an outbox and of an audit. This is the only list.
+inline constexpr std::array<std::string_view, 20> failpoint_names{
     "request-parsed",       // the head has been read, the route is known
     "claim-prepared",       // key and fingerprint are known, the store has not been asked
     "claim-written",        // durable, and nobody has been told
@@ -32,6 +33,10 @@ inline constexpr std::array<std::string_view, 16> failpoint_names{
     "event-sent",           // the whole of it, to its handler
     "event-answered",       // the handler's answer has been read and is kept nowhere
     "event-settled",        // what came of an attempt is durable
+    "outbox-taken",         // rows of an outbox are locked, and none of them is in the inbox
+    "outbox-accepted",      // all of them are in the inbox, and still in the outbox
+    "outbox-moved",         // they are gone from the outbox
+    "audit-paged",          // the inbox has the page of a finding, and the finding does not say so
 };
 
 // A name of the list. Any other does not compile.

@@ -14,7 +14,9 @@
 #include "store/inbox.h"
 #include "store/inbox_desk.h"
 #include "store/inbox_jobs.h"
+#include "store/key_roll.h"
 #include "store/lookup.h"
+#include "store/notes.h"
 #include "store/remote_changes.h"
 #include <semel/stores.h>
 
@@ -27,6 +29,8 @@ struct CapableStore : OpenedStore {
   Desk* desk = nullptr;              // null if operators cannot look; part of `store`
   RemoteChanges* changes = nullptr;  // null if no other process changes keys, or the store cannot tell; part of `store`
   History* history = nullptr;        // null if there is nowhere to keep one; part of `store`
+  KeyRoll* roll = nullptr;           // null if keys cannot be listed by time; part of `store`
+  Notes* notes = nullptr;            // null if there is nowhere to keep any; part of `store`
   Inbox* inbox = nullptr;            // null if the store has none; part of `store`
   InboxDesk* inbox_desk = nullptr;   // the same; there is one just when there is an inbox
   InboxJobs* inbox_jobs = nullptr;   // null if the inbox has no bulk work, or there is none; part of `store`

@@ -35,8 +35,11 @@ enum class HistoryKind : std::uint8_t {
   tally_hour = 3,
   tally_day = 4,
   finding = 5,
-  plain_run = 6,  // the sighting of a key that ran once, successfully
-  gap = 7,        // sightings that were dropped
+  plain_run = 6,   // the sighting of a key that ran once, successfully
+  gap = 7,         // sightings that were dropped
+  reminder = 8,    // what a resolver needs to ask about a key (reminder.h)
+  suggestion = 9,  // what a resolver thinks of a key; replaced each time it asks
+  attempt = 10,    // of a delivery, by the id of its event (attempt_pad.h)
 };
 
 struct HistoryRow {

@@ -103,10 +103,12 @@ using Parcel = Response;
 
 struct AcceptOrder {
   // A destination, and whether an attempt may begin now. `skipped_by` is the rule of a filter that does not take it.
+  // `dead_for` says why no handler is to get it at all: it is dead from the beginning.
   struct To {
     std::string name;
     bool room = false;
     std::string skipped_by;
+    std::string dead_for{};
   };
 
   Key key;
@@ -171,6 +173,18 @@ struct AdoptOrder {
   std::vector<std::string> holding;  // destinations where what may have taken effect waits for an operator
 };
 
+// How the limits of destinations are divided: by how many processes deliver, and which of them this one is. From `of`
+// on: this one has no part in them yet.
+struct DeliveryShare {
+  std::uint32_t of = 1;
+  std::uint32_t at = 0;
+};
+
+struct LeadOrder {
+  std::vector<std::string> to;
+  Millis rest{0};  // a handler may still be at work for a process that is dead
+};
+
 // A delivery waits for this destination, until then.
 using DueListener = std::function<void(const std::string& to, Time at)>;
 
@@ -207,6 +221,13 @@ class Inbox {
   // Whether an attempt that was made to run here may begin. False: it has come so late that others may have taken this
   // process for dead.
   [[nodiscard]] virtual bool may_begin(const core::EventId& /*id*/, const std::string& /*to*/) { return true; }
+
+  [[nodiscard]] virtual DeliveryShare share() { return {}; }
+  // Of these destinations, those that this process alone may call now. Others that it could call so far are given up.
+  // To be called again and again.
+  virtual Async<std::vector<std::string>> lead(LeadOrder order) { co_return std::move(order.to); }
+  // Whether the last answer of lead() still stands. Yes, if it was not asked about this destination.
+  [[nodiscard]] virtual bool leads(const std::string& /*to*/) { return true; }
 };
 
 }  // namespace semel::store

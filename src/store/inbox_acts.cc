@@ -21,6 +21,8 @@
 namespace semel::store {
 namespace {
 
+constexpr Millis blocked_again_after{3'600'000};
+
 bool allows(DeliveryState state, DeliveryChange::What what) {
   switch (what) {
     case DeliveryChange::What::redeliver:
@@ -113,21 +115,18 @@ Result<std::size_t> InboxBook::sweep(InboxTable& table, std::size_t limit, Time 
     TimedKey entry;
   };
   std::vector<Due> due;
-  std::optional<Time> later;
+  std::string next = std::string(drop_prefix) + time_bytes(now);
   const auto see = [&](std::string_view key, std::string_view value) {
     const std::optional<TimedKey> entry = timed_key(key);
     if (!entry) return true;
-    if (entry->at > now || due.size() >= limit) {
-      later = entry->at;
-      return false;
-    }
+    next = std::string(key);
+    if (entry->at > now || due.size() >= limit) return false;
     due.push_back({.key = std::string(key), .value = std::string(value), .entry = *entry});
     return true;
   };
-  const std::string begin = std::string(drop_prefix) + time_bytes(drops_begin_);
-  const Result<void> walked = table.walk(begin, drop_prefix, see);
+  const Result<void> walked = table.walk(queues_.begin(drop_prefix), drop_prefix, see);
   if (!walked) return std::unexpected(walked.error());
-  drops_begin_ = later.value_or(now);
+  queues_.begins_at(drop_prefix, std::move(next));
   for (Due& each : due) {
     table.erase(each.key);
     if (each.value.empty()) {
@@ -154,11 +153,13 @@ Result<void> InboxBook::drop(InboxTable& table, const core::EventId& id, Time at
       std::ranges::all_of(event.deliveries, [](const DeliveryRecord& each) { return has_ended(each.state); });
   if (!over || event.drop_at != at) return {};  // it has been sent again since
   if (event.bytes > 0) drop_parcel(table, event);
-  if (event.expires_at <= now) {
+  const auto is_dead = [](const DeliveryRecord& each) { return each.state == DeliveryState::dead; };
+  const bool blocks = event.line.blocks && std::ranges::any_of(event.deliveries, is_dead);  // until an operator acts
+  if (event.expires_at <= now && !blocks) {
     table.erase(event_key(id));
     return {};
   }
-  plan_drop(table, event, event.expires_at);
+  plan_drop(table, event, std::max(event.expires_at, blocks ? now + blocked_again_after : event.expires_at));
   table.put(event_key(id), encode_event(event));
   return {};
 }

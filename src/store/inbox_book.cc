@@ -102,8 +102,8 @@ Result<void> InboxBook::open(InboxReader& reader, Time now) {
   const Result<std::optional<std::string>> read = reader.get(mark_key);
   if (!read) return std::unexpected(read.error());
   const std::optional<std::string>& mark = *read;
-  if (mark) mark_ = core::EventId::from_bytes(*mark).value_or(core::EventId{});
-  adopting_ = newest_ = mark_;
+  if (mark) mark_.id = core::EventId::from_bytes(*mark).value_or(core::EventId{});
+  adopting_ = adopted_ = newest_ = mark_.id;
   born_ = now;
   return {};
 }
@@ -154,7 +154,8 @@ Result<Acceptance> InboxBook::accept(InboxTable& table, KeyRecords& records, con
 
 Result<AcceptedEvent> InboxBook::place(InboxTable& table, const AcceptOrder& order, AcceptedEvent event, Time now) {
   for (const AcceptOrder::To& to : order.to) {
-    DeliveryRecord delivery{.to = to.name, .since = now, .changed = now, .why = to.skipped_by};
+    const std::string& why = to.dead_for.empty() ? to.skipped_by : to.dead_for;
+    DeliveryRecord delivery{.to = to.name, .since = now, .changed = now, .why = why};
     const Result<void> chosen = choose_state(table, event, to, delivery, now);
     if (!chosen) return std::unexpected(chosen.error());
     event.deliveries.push_back(std::move(delivery));
@@ -176,8 +177,8 @@ Result<AcceptedEvent> InboxBook::place(InboxTable& table, const AcceptOrder& ord
 
 Result<void> InboxBook::choose_state(InboxTable& table, const AcceptedEvent& event, const AcceptOrder::To& to,
                                      DeliveryRecord& delivery, Time now) {
-  if (!to.skipped_by.empty()) {
-    delivery.state = DeliveryState::skipped;
+  if (!to.dead_for.empty() || !to.skipped_by.empty()) {
+    delivery.state = to.dead_for.empty() ? DeliveryState::skipped : DeliveryState::dead;
     return {};
   }
   bool may_run = to.room && !adopting_;
@@ -190,7 +191,7 @@ Result<void> InboxBook::choose_state(InboxTable& table, const AcceptedEvent& eve
       if (*overtaken) delivery.state = DeliveryState::superseded;
       if (*overtaken) return {};
     }
-    table.put(line_key(to.name, line, event.id), {});
+    stand_in_line(table, event, to.name);
     const Result<bool> first = is_first_in_line(table, event, to.name);
     if (!first) return std::unexpected(first.error());
     delivery.in_line = figures_.busy(line_prefix(to.name, line)) || !*first;
@@ -213,9 +214,9 @@ void InboxBook::keep_open(InboxTable& table, const AcceptedEvent& event, const D
   if (before == after) return;
   if (!before.empty()) table.erase(std::move(before));
   if (after.empty()) return;
-  table.put(std::move(after), {});
-  const auto oldest = waits_.oldest.find(open_prefix(event.source, delivery.to));
+  const auto oldest = waits_.oldest.find(std::string_view(after).substr(0, open_prefix_bytes));
   if (oldest != waits_.oldest.end()) oldest->second = std::min(oldest->second, delivery.since);
+  table.put(std::move(after), {});
 }
 
 Result<std::vector<DeliveryTally>> InboxBook::status(InboxReader& reader) {
@@ -239,11 +240,11 @@ Result<std::vector<DeliveryTally>> InboxBook::status(InboxReader& reader) {
 }
 
 void InboxBook::let_wait(InboxTable& table, const core::EventId& id, const DeliveryRecord& delivery) {
-  table.put(due_key(delivery.to, delivery.urgency, delivery.due, id), {});
+  std::string key = due_key(delivery.to, delivery.urgency, delivery.due, id);
+  queues_.added(std::string_view(key).substr(0, due_prefix_bytes), key);
+  table.put(std::move(key), {});
   const auto due = waits_.told.try_emplace(delivery.to, delivery.due).first;
   due->second = std::min(due->second, delivery.due);
-  const auto begins = begins_.find(due_prefix(delivery.to, delivery.urgency));
-  if (begins != begins_.end()) begins->second = std::min(begins->second, delivery.due);
 }
 
 Result<void> InboxBook::store(InboxTable& table, AcceptedEvent& event, const DeliveryRecord& delivery,
@@ -260,7 +261,10 @@ Result<void> InboxBook::store(InboxTable& table, AcceptedEvent& event, const Del
   if (!counted) return counted;
   const bool over =
       std::ranges::all_of(event.deliveries, [](const DeliveryRecord& each) { return has_ended(each.state); });
-  if (over && from.state != delivery.state) plan_drop(table, event, now + retain_ended);
+  const bool ends = has_ended(delivery.state) && from.state != delivery.state;
+  // The longest of its deliveries counts: one that is dead keeps a body that others need no more.
+  if (ends) event.drop_at = std::max(event.drop_at, now + retain_ended);
+  if (over && ends) plan_drop(table, event, event.drop_at);
   table.put(event_key(event.id), encode_event(event));
   if (event.line.kind == Line::Kind::none) return {};
   keep_line(table, event, delivery, from, now);
@@ -271,27 +275,33 @@ Result<void> InboxBook::store(InboxTable& table, AcceptedEvent& event, const Del
 
 void InboxBook::plan_drop(InboxTable& table, AcceptedEvent& event, Time at) {
   event.drop_at = at;
-  table.put(drop_key(at, event.id), {});
-  drops_begin_ = std::min(drops_begin_, at);
+  std::string key = drop_key(at, event.id);
+  queues_.added(drop_prefix, key);
+  table.put(std::move(key), {});
 }
 
 void InboxBook::finish(InboxTable& table, Time now) {
   figures_.write(table);
-  if (adopting_ || now < marked_at_ + mark_every) return;
+  if (adopting_ || now < mark_.at + mark_every) return;
   const core::EventId mark = figures_.oldest_first_attempt().value_or(newest_);
-  marked_at_ = now;
-  if (mark == mark_) return;
-  mark_ = mark;
+  mark_.at = now;
+  if (mark == mark_.id) return;
+  mark_.id = mark;
   table.put(std::string(mark_key), std::string(mark.view()));
 }
 
-// What was learnt from keys that are still there must be learnt again.
+void InboxBook::committed() {
+  figures_.committed();
+  adopted_ = adopting_;
+}
+
+// What was learnt from keys that are still there must be learnt again, and what was put back stands where it stood.
 void InboxBook::undone() {
   figures_.undone();
-  begins_.clear();
+  adopting_ = adopted_;
+  queues_.clear();
+  lines_.clear();
   waits_ = {};
-  drops_begin_ = Time::min();
-  marked_at_ = {};
   mark_ = {};
 }
 

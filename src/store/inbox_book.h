@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,9 +15,11 @@
 
 #include "core/event_id.h"
 #include "store/inbox.h"
+#include "store/inbox_cursors.h"
 #include "store/inbox_desk.h"
 #include "store/inbox_figures.h"
 #include "store/inbox_jobs.h"
+#include "store/inbox_line_fronts.h"
 #include "store/inbox_table.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -62,7 +65,7 @@ class InboxBook {
   std::map<std::string, Time> take_dues() { return std::exchange(waits_.told, {}); }
 
   void finish(InboxTable& table, Time now);
-  void committed() { figures_.committed(); }
+  void committed();
   void undone();
 
  private:
@@ -90,6 +93,11 @@ class InboxBook {
   void keep_line(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
                  const DeliveryRecord& from, Time now);
   Result<void> wake_line(InboxTable& table, const std::string& to, const Line& line, Time now);
+  // The first key of a line; empty if there is none.
+  Result<std::string> first_of_line(InboxReader& reader, const std::string& prefix);
+  Result<bool> is_first_in_line(InboxReader& reader, const AcceptedEvent& event, const std::string& to);
+  void stand_in_line(InboxTable& table, const AcceptedEvent& event, const std::string& to);
+  void leave_line(InboxTable& table, const std::string& prefix, std::string key);
   void keep_open(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
                  const DeliveryRecord* from);
   void let_wait(InboxTable& table, const core::EventId& id, const DeliveryRecord& delivery);
@@ -100,18 +108,22 @@ class InboxBook {
   std::uint32_t holder_;
   std::uint64_t sequence_ = 0;
   InboxFigures figures_;
-  std::map<std::string, Time> begins_;  // by the prefix of their keys: no delivery waits for an earlier time
+  InboxCursors queues_{1U << 20U};  // those of destinations, and what is to be dropped
+  InboxLineFronts lines_{16'384};
   struct Waits {
-    std::map<std::string, Time> told;    // of those that take_dues() has not told yet, by destination
-    std::map<std::string, Time> oldest;  // by the prefix of their keys: none that had to wait is older
+    std::map<std::string, Time> told;                 // of those that take_dues() has not told yet, by destination
+    std::map<std::string, Time, std::less<>> oldest;  // by the prefix of their keys: none that had to wait is older
   };
   Waits waits_;
-  Time drops_begin_ = Time::min();                           // the same for what is to be dropped
   std::optional<core::EventId> adopting_ = core::EventId{};  // how far adopt() has come; none: it has ended
+  std::optional<core::EventId> adopted_ = core::EventId{};   // the same, as of the last batch that was written
   Time born_{};                                              // the events of this process are of a later time
   core::EventId newest_;                                     // that was accepted here
-  core::EventId mark_;                                       // as it is stored
-  Time marked_at_{};
+  struct Mark {
+    core::EventId id;  // as it is stored
+    Time at{};         // when that was last thought about
+  };
+  Mark mark_;
   core::EventId audited_;  // the newest that audit() has looked at
 };
 
@@ -123,8 +135,6 @@ Result<std::optional<InboxJob>> read_job(InboxReader& reader, std::uint64_t numb
 Result<void> count_for_job(InboxTable& table, const DeliveryRecord& delivery, const DeliveryRecord& from);
 void apply_change(DeliveryRecord& delivery, const DeliveryChange& change, Time now);
 DeliveryRecord* delivery_to(AcceptedEvent& event, const std::string& to);
-// The line of an event begins with this one.
-Result<bool> is_first_in_line(InboxReader& reader, const AcceptedEvent& event, const std::string& to);
 // A newer event of its object is done.
 Result<bool> is_overtaken(InboxReader& reader, const AcceptedEvent& event, const std::string& to, Time now);
 

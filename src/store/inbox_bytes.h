@@ -2,6 +2,8 @@
 // the last eight bytes are the XXH3-64 of everything before them. What the values are is in inbox_codec.h.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,21 +23,30 @@ inline constexpr std::uint8_t inbox_value_version = 1;
 inline constexpr std::size_t inbox_checksum_bytes = 8;
 inline constexpr std::uint64_t inbox_sign_bit = std::uint64_t{1} << 63U;  // so that times before 1970 come first
 
+static_assert(std::endian::native == std::endian::little);
+
 inline void append_big(std::string& out, std::uint64_t value) {
-  for (int shift = 56; shift >= 0; shift -= 8)
-    out += static_cast<char>((value >> static_cast<unsigned>(shift)) & 0xFFU);
+  const std::uint64_t big = std::byteswap(value);
+  std::array<char, sizeof(big)> bytes{};
+  std::memcpy(bytes.data(), &big, sizeof(big));
+  out.append(bytes.data(), bytes.size());
 }
 
+// Of eight bytes; what is shorter reads as zero.
 inline std::uint64_t read_big(std::string_view bytes) {
-  std::uint64_t value = 0;
-  for (const char c : bytes) value = (value << 8U) | static_cast<std::uint8_t>(c);
-  return value;
+  std::uint64_t big = 0;
+  if (bytes.size() != sizeof(big)) return 0;
+  std::memcpy(&big, bytes.data(), sizeof(big));
+  return std::byteswap(big);
 }
 
 // Writes a value; finish() adds the checksum.
 class ByteSink {
  public:
-  ByteSink() { small(inbox_value_version); }
+  ByteSink() {
+    bytes_.reserve(usual_bytes);
+    small(inbox_value_version);
+  }
 
   void small(std::uint8_t value) { bytes_ += static_cast<char>(value); }
   void number(std::uint64_t value) { append_big(bytes_, value); }
@@ -51,6 +62,8 @@ class ByteSink {
   }
 
  private:
+  static constexpr std::size_t usual_bytes = 320;  // of an event with one delivery, with some room
+
   std::string bytes_;
 };
 
@@ -64,7 +77,10 @@ class ByteSource {
              small() == inbox_value_version;
   }
 
-  std::uint8_t small() { return static_cast<std::uint8_t>(read_big(raw(1))); }
+  std::uint8_t small() {
+    const std::string_view byte = raw(1);
+    return byte.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(byte.front());
+  }
   std::uint64_t number() { return read_big(raw(8)); }
   Time time() { return Time{Millis{static_cast<Millis::rep>(number() ^ inbox_sign_bit)}}; }
   std::string text() { return std::string(raw(number())); }

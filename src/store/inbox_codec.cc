@@ -1,11 +1,13 @@
 // Layout in inbox_codec.h, the bytes in inbox_bytes.h; jobs are in inbox_job_codec.cc.
 #include "store/inbox_codec.h"
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/event_id.h"
 #include "core/sha256.h"
@@ -20,6 +22,15 @@ namespace semel::store {
 namespace {
 
 constexpr std::size_t name_bytes = 8;
+constexpr std::size_t names_remembered = 32;
+
+// With one allocation.
+std::string joined(const std::convertible_to<std::string_view> auto&... parts) {
+  std::string out;
+  out.reserve((std::string_view(parts).size() + ...));
+  (out.append(std::string_view(parts)), ...);
+  return out;
+}
 
 // In an order of bytes that is the order of the stamps; of `latest`, the reverse.
 std::string sortable(const Line& line) {
@@ -73,9 +84,20 @@ DeliveryRecord read_delivery(ByteSource& in) {
 
 }  // namespace
 
+// Each delivery asks ten times and more for the same few names.
 std::string destination_bytes(std::string_view to) {
+  struct Hashed {
+    std::string name;
+    std::string bytes;
+  };
+  thread_local std::vector<Hashed> remembered;
+  for (const Hashed& each : remembered) {
+    if (each.name == to) return each.bytes;
+  }
+  if (remembered.size() >= names_remembered) remembered.clear();
   const Digest digest = core::sha256(to);
-  return std::string(view_of(digest).substr(0, name_bytes));
+  remembered.push_back({.name = std::string(to), .bytes = std::string(view_of(digest).substr(0, name_bytes))});
+  return remembered.back().bytes;
 }
 
 std::string time_bytes(Time at) {
@@ -91,28 +113,28 @@ std::string parcel_key(const core::EventId& id) {
   return std::string(1, parcel_tag).append(id.view());
 }
 std::string due_prefix(std::string_view to, Urgency urgency) {
-  return "w" + destination_bytes(to) + static_cast<char>(urgency);
+  return joined("w", destination_bytes(to), std::string(1, static_cast<char>(urgency)));
 }
 std::string due_key(std::string_view to, Urgency urgency, Time due, const core::EventId& id) {
-  return due_prefix(to, urgency).append(time_bytes(due)).append(id.view());
+  return joined(due_prefix(to, urgency), time_bytes(due), id.view());
 }
 std::string line_prefix(std::string_view to, const Line& line) {
-  return "l" + destination_bytes(to) + std::string(view_of(line.object));
+  return joined("l", destination_bytes(to), view_of(line.object));
 }
 std::string line_key(std::string_view to, const Line& line, const core::EventId& id) {
-  return line_prefix(to, line).append(sortable(line)).append(id.view());
+  return joined("l", destination_bytes(to), view_of(line.object), sortable(line), id.view());
 }
 std::string newest_key(std::string_view to, const Line& line) {
-  return "o" + destination_bytes(to) + std::string(view_of(line.object));
+  return joined("o", destination_bytes(to), view_of(line.object));
 }
 std::string taken_key(const core::EventId& id, std::string_view to) {
-  return std::string(taken_prefix).append(id.view()).append(destination_bytes(to));
+  return joined(taken_prefix, id.view(), destination_bytes(to));
 }
 std::string open_prefix(std::string_view source, std::string_view to) {
-  return "q" + destination_bytes(source) + destination_bytes(to);
+  return joined("q", destination_bytes(source), destination_bytes(to));
 }
 std::string open_key(std::string_view source, std::string_view to, Time since, const core::EventId& id) {
-  return open_prefix(source, to).append(time_bytes(since)).append(id.view());
+  return joined("q", destination_bytes(source), destination_bytes(to), time_bytes(since), id.view());
 }
 std::string drop_key(Time at, const core::EventId& id) {
   return std::string(drop_prefix).append(time_bytes(at)).append(id.view());

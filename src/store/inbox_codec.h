@@ -13,11 +13,13 @@
 //   j number                   job         bulk work: what it is about, and how far it is
 //   m                          id          every delivery of an event before this is waiting, has ended, or stands
 //   under a
+//   x name                     note        no part of the inbox: see store/notes.h
 //
 // `to` and `source` in a key are the first eight bytes of the SHA-256 of the name; in a tally they are the name itself.
 // A value has a version and a checksum.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +30,7 @@
 #include "store/inbox_desk.h"
 #include "store/inbox_jobs.h"
 #include <semel/clock.h>
+#include <semel/key.h>
 #include <semel/result.h>
 
 namespace semel::store {
@@ -37,12 +40,15 @@ std::string destination_bytes(std::string_view to);
 std::string event_key(const core::EventId& id);
 std::string parcel_key(const core::EventId& id);
 std::string due_prefix(std::string_view to, Urgency urgency);
+inline constexpr std::size_t due_prefix_bytes = 10;
 std::string due_key(std::string_view to, Urgency urgency, Time due, const core::EventId& id);
 std::string line_prefix(std::string_view to, const Line& line);
+inline constexpr std::size_t line_prefix_bytes = 9 + sizeof(ScopeDigest);
 std::string line_key(std::string_view to, const Line& line, const core::EventId& id);
 std::string newest_key(std::string_view to, const Line& line);
 std::string taken_key(const core::EventId& id, std::string_view to);
 std::string open_prefix(std::string_view source, std::string_view to);
+inline constexpr std::size_t open_prefix_bytes = 17;
 std::string open_key(std::string_view source, std::string_view to, Time since, const core::EventId& id);
 std::string drop_key(Time at, const core::EventId& id);
 std::string tally_key(const DeliveryTally& tally);
@@ -55,6 +61,7 @@ inline constexpr std::string_view drop_prefix = "r";
 inline constexpr std::string_view tally_prefix = "n";
 inline constexpr std::string_view control_prefix = "c";
 inline constexpr std::string_view job_prefix = "j";
+inline constexpr std::string_view note_prefix = "x";
 inline constexpr char parcel_tag = 'p';
 
 // Of a key of `w`, `q` or `r`.

@@ -6,7 +6,7 @@
 //
 // What a job is about is fixed when it is planned, with the time before which its events came. It goes through the
 // events in the order of their ids. How far it is moves in the same durable step as the deliveries that it takes, and
-// each of those carries its number: none is taken twice. A store may have an inbox without jobs.
+// each of those carries its number: none is taken twice.
 #pragma once
 
 #include <cstddef>
@@ -85,7 +85,8 @@ struct JobTurn {
 };
 struct JobProgress {
   InboxJob job;
-  std::vector<std::string> due;  // destinations for which something waits now
+  std::vector<std::string> due{};  // destinations for which something waits now
+  bool elsewhere = false;          // another process moves it on, and this call did nothing
 };
 
 class InboxJobs {
@@ -104,7 +105,8 @@ class InboxJobs {
   virtual Async<InboxJob> cancel(std::uint64_t number) = 0;
   // Oldest first, plans included.
   virtual Async<std::vector<InboxJob>> jobs() = 0;
-  // The next part of a job that runs. Nothing is done to one that does not. One caller at a time.
+  // The next part of a job that runs. Nothing is done to one that does not. One caller at a time; of several processes,
+  // one moves a job on as long as it lives.
   virtual Async<JobProgress> advance(JobTurn turn) = 0;
 };
 

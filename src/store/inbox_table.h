@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ class InboxReader {
   virtual Result<std::optional<std::string>> get(std::string_view key) = 0;
   // What begins with `prefix`, in order, from `begin` on.
   virtual Result<void> walk(std::string_view begin, std::string_view prefix, InboxVisit visit) = 0;
+
+  // A reader of what is durable now, to be used on one thread and not after the next write; this one must outlive it.
+  // Null if it would be no faster than this one.
+  virtual std::unique_ptr<InboxReader> steady() { return nullptr; }
 };
 
 class InboxTable : public InboxReader {

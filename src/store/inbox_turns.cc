@@ -14,6 +14,7 @@
 #include "store/inbox.h"
 #include "store/inbox_book.h"
 #include "store/inbox_codec.h"
+#include "store/inbox_line_fronts.h"
 #include "store/inbox_table.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -37,18 +38,6 @@ bool is_of(std::uint32_t holder, const core::EventId& id) {
   return std::ranges::equal(std::span(ours.bytes).first(behind_holder), std::span(id.bytes).first(behind_holder));
 }
 
-// The first key of a line; empty if there is none.
-Result<std::string> first_of(InboxReader& reader, const std::string& prefix) {
-  std::string first;
-  const auto see = [&](std::string_view key, std::string_view) {
-    first = std::string(key);
-    return false;
-  };
-  const Result<void> walked = reader.walk(prefix, prefix, see);
-  if (!walked) return std::unexpected(walked.error());
-  return first;
-}
-
 // A key that has expired meanwhile may belong to another event.
 Result<void> answer_duplicates(KeyRecords& records, const AcceptedEvent& event, const SettleReply& answer) {
   const Result<const Record*> found = records.find_record(event.key);
@@ -64,8 +53,33 @@ Result<void> answer_duplicates(KeyRecords& records, const AcceptedEvent& event, 
 
 }  // namespace
 
-Result<bool> is_first_in_line(InboxReader& reader, const AcceptedEvent& event, const std::string& to) {
-  const Result<std::string> first = first_of(reader, line_prefix(to, event.line));
+Result<std::string> InboxBook::first_of_line(InboxReader& reader, const std::string& prefix) {
+  if (std::optional<std::string> known = lines_.first(prefix)) return *std::move(known);
+  std::vector<std::string> keys;
+  const auto see = [&](std::string_view key, std::string_view) {
+    keys.emplace_back(key);
+    return keys.size() < InboxLineFronts::keys_max;
+  };
+  const Result<void> walked = reader.walk(lines_.begin(prefix), prefix, see);
+  if (!walked) return std::unexpected(walked.error());
+  std::string first = keys.empty() ? std::string() : keys.front();
+  lines_.learn(prefix, std::move(keys));
+  return first;
+}
+
+void InboxBook::stand_in_line(InboxTable& table, const AcceptedEvent& event, const std::string& to) {
+  std::string key = line_key(to, event.line, event.id);
+  lines_.added(line_prefix(to, event.line), key);
+  table.put(std::move(key), {});
+}
+
+void InboxBook::leave_line(InboxTable& table, const std::string& prefix, std::string key) {
+  lines_.erased(prefix, key);
+  table.erase(std::move(key));
+}
+
+Result<bool> InboxBook::is_first_in_line(InboxReader& reader, const AcceptedEvent& event, const std::string& to) {
+  const Result<std::string> first = first_of_line(reader, line_prefix(to, event.line));
   if (!first) return std::unexpected(first.error());
   return *first == line_key(to, event.line, event.id);
 }
@@ -98,14 +112,14 @@ Result<void> InboxBook::take_due(InboxTable& table, const TakeOrder& order, Urge
   const std::string prefix = due_prefix(order.to, urgency);
   const std::size_t enough = taken.deliveries.size() + limit;
   for (bool more = true; more;) {
-    const auto begins = begins_.find(prefix);
-    const Time from = begins == begins_.end() ? Time::min() : begins->second;
     const std::size_t wanted = enough - taken.deliveries.size();
     std::vector<std::pair<std::string, TimedKey>> found;
     std::optional<Time> later;
+    std::string begin = prefix + time_bytes(now);
     const auto see = [&](std::string_view key, std::string_view) {
       const std::optional<TimedKey> entry = timed_key(key);
       if (!entry) return true;
+      begin = std::string(key);
       if (entry->at > now || found.size() >= wanted) {
         later = entry->at;
         return false;
@@ -113,15 +127,14 @@ Result<void> InboxBook::take_due(InboxTable& table, const TakeOrder& order, Urge
       found.emplace_back(std::string(key), *entry);
       return true;
     };
-    Result<void> walked = table.walk(prefix + time_bytes(from), prefix, see);
+    Result<void> walked = table.walk(queues_.begin(prefix), prefix, see);
     if (!walked) return walked;
+    queues_.begins_at(prefix, std::move(begin));
     for (const auto& [key, entry] : found) {
       table.erase(key);
       Result<void> one = take_one(table, order, entry.id, taken, now);
       if (!one) return one;
     }
-    const Time begin = !found.empty() ? found.back().second.at : later.value_or(now);
-    begins_[prefix] = std::min(begin, later.value_or(begin));
     if (later) taken.next = taken.next ? std::min(*taken.next, *later) : *later;
     more = !found.empty() && taken.deliveries.size() < enough && later && *later <= now;
   }
@@ -184,7 +197,7 @@ Result<void> InboxBook::settle(InboxTable& table, KeyRecords& records, const Set
   delivery->changed = now;
   delivery->status = order.status;
   delivery->why = order.why;
-  if (order.tried) ++delivery->tries;
+  if (order.tried && order.state != DeliveryState::done) ++delivery->tries;
   if (order.state == DeliveryState::waiting) {
     delivery->urgency = delivery->urgency == Urgency::replay ? Urgency::replay : Urgency::retry;
     delivery->due = now + order.wait;
@@ -200,16 +213,19 @@ void InboxBook::keep_line(InboxTable& table, const AcceptedEvent& event, const D
                           const DeliveryRecord& from, Time now) {
   const bool stood = stands_in_line(event, from);
   const bool stands = stands_in_line(event, delivery);
-  if (stood && !stands) table.erase(line_key(delivery.to, event.line, event.id));
-  if (!stood && stands) table.put(line_key(delivery.to, event.line, event.id), {});
+  if (stood && !stands) {
+    leave_line(table, line_prefix(delivery.to, event.line), line_key(delivery.to, event.line, event.id));
+  }
+  if (!stood && stands) stand_in_line(table, event, delivery.to);
   const bool newly_done = delivery.state == DeliveryState::done && from.state != DeliveryState::done;
   if (event.line.kind != Line::Kind::latest || !newly_done) return;
   const Result<bool> overtaken = is_overtaken(table, event, delivery.to, now);
   if (!overtaken || *overtaken) return;
   const std::string key = newest_key(delivery.to, event.line);
   table.put(key, time_bytes(event.expires_at) + event.line.stamp);
-  table.put(drop_key(event.expires_at, event.id), key);
-  drops_begin_ = std::min(drops_begin_, event.expires_at);
+  std::string drop = drop_key(event.expires_at, event.id);
+  queues_.added(drop_prefix, drop);
+  table.put(std::move(drop), key);
 }
 
 // The first of a line that nobody runs becomes due. Entries without a delivery behind them are cleared away.
@@ -217,7 +233,7 @@ Result<void> InboxBook::wake_line(InboxTable& table, const std::string& to, cons
   const std::string prefix = line_prefix(to, line);
   if (figures_.busy(prefix)) return {};
   for (std::size_t cleared = 0; cleared < stale_lines_max; ++cleared) {
-    const Result<std::string> first = first_of(table, prefix);
+    const Result<std::string> first = first_of_line(table, prefix);
     if (!first) return std::unexpected(first.error());
     const std::optional<core::EventId> id = id_at_end(*first);
     if (first->empty() || !id) return {};
@@ -226,7 +242,7 @@ Result<void> InboxBook::wake_line(InboxTable& table, const std::string& to, cons
     AcceptedEvent event = (*read).value_or(AcceptedEvent{});
     DeliveryRecord* const delivery = delivery_to(event, to);
     if (delivery == nullptr || !stands_in_line(event, *delivery)) {
-      table.erase(*first);
+      leave_line(table, prefix, *first);
       continue;
     }
     if (delivery->state != DeliveryState::waiting || !delivery->in_line) return {};

@@ -31,9 +31,12 @@
 #include "store/desk.h"
 #include "store/history.h"
 #include "store/inbox_table.h"
+#include "store/key_roll.h"
 #include "store/lookup.h"
 #include "store/memory_history.h"
 #include "store/memory_inbox.h"
+#include "store/memory_notes.h"
+#include "store/notes.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -57,6 +60,7 @@ class MemoryStore : public Store,
                     public store::Lookup,
                     public store::Desk,
                     public store::AuditLog,
+                    public store::KeyRoll,
                     private store::KeyRecords {
  public:
   explicit MemoryStore(Clock& clock) : clock_(clock), inbox_(clock, mutex_, *this) {}
@@ -127,7 +131,25 @@ class MemoryStore : public Store,
     co_return found;
   }
 
+  // Everything is looked at, and it is one page.
+  Async<store::RollPage> expiring(store::RollSpan span, std::string cursor) override {
+    if (!cursor.empty()) co_return fail(Code::invalid, "cursor: it is not one that a roll has returned");
+    const std::scoped_lock lock(mutex_);
+    store::RollPage page;
+    for (const auto& [key, kept] : records_) {
+      const Record& record = kept.record;
+      const bool there = record.state != Record::State::object && record.key.space == span.space;
+      if (!there || record.expires_at < span.from || record.expires_at >= span.to) continue;
+      page.items.push_back({.id = record.key.id,
+                            .state = record.state,
+                            .claimed_at = record.claimed_at,
+                            .expires_at = record.expires_at});
+    }
+    co_return page;
+  }
+
   store::History& history() { return history_; }
+  store::Notes& notes() { return notes_; }
 
   Async<void> settle(Digest id, core::Settlement settlement) override {
     const Key key{.id = id, .scope = {}, .space = {}};
@@ -261,6 +283,7 @@ class MemoryStore : public Store,
   Vanishing vanishing_;
   std::vector<store::AuditEntry> acts_;
   store::MemoryHistory history_;
+  store::MemoryNotes notes_;
   store::MemoryInbox inbox_;
 };
 
@@ -279,7 +302,9 @@ CapableStore make_capable_memory_store(Clock& clock) {
   opened.lookup = memory.get();
   opened.desk = memory.get();
   opened.audit = memory.get();
+  opened.roll = memory.get();
   opened.history = &memory->history();
+  opened.notes = &memory->notes();
   opened.inbox = &memory->inbox();
   opened.inbox_desk = &memory->inbox();
   opened.inbox_jobs = &memory->inbox();

@@ -36,6 +36,9 @@ class SealedInbox : public Inbox, public InboxDesk {
   [[nodiscard]] bool may_begin(const core::EventId& id, const std::string& to) override {
     return inner_.may_begin(id, to);
   }
+  [[nodiscard]] DeliveryShare share() override { return inner_.share(); }
+  Async<std::vector<std::string>> lead(LeadOrder order) override { return inner_.lead(std::move(order)); }
+  [[nodiscard]] bool leads(const std::string& to) override { return inner_.leads(to); }
 
   Async<std::optional<AcceptedEvent>> find(core::EventId id) override { return desk_.find(id); }
   Async<DeliveryList> list(DeliveryFilter filter, std::string cursor) override;

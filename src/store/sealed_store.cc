@@ -12,10 +12,8 @@
 #include <expected>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -31,10 +29,13 @@
 #include "store/identity.h"
 #include "store/inbox_jobs.h"
 #include "store/lookup.h"
+#include "store/notes.h"
 #include "store/remote_changes.h"
+#include "store/sealed_claims.h"
 #include "store/sealed_history.h"
 #include "store/sealed_inbox.h"
 #include "store/sealed_jobs.h"
+#include "store/sealed_notes.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/endings.h>
@@ -47,75 +48,6 @@
 
 namespace semel::store {
 namespace {
-
-constexpr std::size_t claims_max = 100'000;   // remembered; only claims that never end add up to that
-constexpr std::size_t awaited_max = 100'000;  // remembered; only endings that are never told add up to that
-
-Key nameless(const Digest& id) {
-  return {.id = id, .scope = {}, .space = {}};
-}
-
-// The claims that were granted here and have not ended, by the ids that the store has.
-class Claims {
- public:
-  struct Live {
-    Fence fence;
-    Fingerprint fingerprint;
-    Digest asked{};  // the id that the layers above have
-  };
-
-  void add(const Digest& id, const Live& claim) {
-    const std::scoped_lock lock(mutex_);
-    if (live_.size() >= claims_max) live_.clear();
-    live_.insert_or_assign(nameless(id), claim);
-  }
-  std::optional<Fingerprint> find(const Digest& id, Fence fence) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = live_.find(nameless(id));
-    if (found == live_.end() || found->second.fence != fence) return std::nullopt;
-    return found->second.fingerprint;
-  }
-  std::optional<Digest> asked(const Digest& id) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = live_.find(nameless(id));
-    return found == live_.end() ? std::nullopt : std::optional(found->second.asked);
-  }
-  void end(const Digest& id, Fence fence) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = live_.find(nameless(id));
-    if (found != live_.end() && found->second.fence == fence) live_.erase(found);
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<Key, Live> live_;
-};
-
-// Keys whose end is waited for: for each id of the store, the id that the layers above have. For a key that runs on
-// another node only the store's id is known here, so the layers above use that one.
-class Awaited {
- public:
-  void add(const Digest& id, const Digest& asked) {
-    const std::scoped_lock lock(mutex_);
-    if (asked_.size() >= awaited_max) asked_.clear();
-    asked_.insert_or_assign(nameless(id), asked);
-  }
-  bool is_of_the_store(const Digest& id) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = asked_.find(nameless(id));
-    return found != asked_.end() && found->second == id;
-  }
-  // Forgets it: a caller that goes on waiting says so again.
-  Digest take(const Digest& id) {
-    const std::scoped_lock lock(mutex_);
-    const auto node = asked_.extract(nameless(id));
-    return node.empty() ? id : node.mapped();
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<Key, Digest> asked_;
-};
 
 bool is_over(const Result<void>& ended) {
   return ended || ended.error().code == Code::fenced;
@@ -236,14 +168,31 @@ class SealedLookup : public Lookup {
     const std::shared_ptr<Safe> safe = safe_;
     Result<std::optional<Held>> found = co_await inner_.look_up(safe->named(key));
     if (!found) co_return found;
-    std::optional<Held>& held = *found;
-    if (!held) co_return found;
-    const Result<void> opened = safe->give_back(*held, key);
-    if (!opened) co_return std::unexpected(opened.error());
+    if (Result<void> opened = open(*safe, *found, key); !opened) co_return std::unexpected(std::move(opened.error()));
+    co_return found;
+  }
+
+  [[nodiscard]] std::size_t together_max() const override { return inner_.together_max(); }
+
+  Async<std::vector<std::optional<Held>>> look_up_together(std::vector<Key> keys) override {
+    const std::shared_ptr<Safe> safe = safe_;
+    std::vector<Key> named;
+    named.reserve(keys.size());
+    for (const Key& key : keys) named.push_back(safe->named(key));
+    Result<std::vector<std::optional<Held>>> found = co_await inner_.look_up_together(std::move(named));
+    if (!found) co_return found;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      Result<void> opened = open(*safe, (*found)[i], keys[i]);
+      if (!opened) co_return std::unexpected(std::move(opened.error()));
+    }
     co_return found;
   }
 
  private:
+  static Result<void> open(const Safe& safe, std::optional<Held>& held, const Key& key) {
+    return held ? safe.give_back(*held, key) : Result<void>();
+  }
+
   const std::shared_ptr<Safe> safe_;
   Lookup& inner_;
 };
@@ -299,6 +248,9 @@ class SealedStore : public Store {
     if (inner.history != nullptr) {
       history_.emplace(std::shared_ptr<const core::Seals>(safe_, &safe_->seals), *inner.history);
     }
+    if (inner.notes != nullptr) {
+      notes_.emplace(std::shared_ptr<const core::Seals>(safe_, &safe_->seals), *inner.notes);
+    }
     if (inner.inbox != nullptr) inbox_.emplace(*inner.inbox, *inner.inbox_desk, safe_->seals, safe_->names);
     if (inner.inbox_jobs != nullptr) jobs_.emplace(*inner.inbox_jobs, safe_->names);
   }
@@ -311,6 +263,7 @@ class SealedStore : public Store {
   Desk* desk() { return desk_ ? &*desk_ : nullptr; }
   RemoteChanges* changes() { return changes_ ? &*changes_ : nullptr; }
   History* history() { return history_ ? &*history_ : nullptr; }
+  Notes* notes() { return notes_ ? &*notes_ : nullptr; }
   SealedInbox* inbox() { return inbox_ ? &*inbox_ : nullptr; }
   InboxJobs* jobs() { return jobs_ ? &*jobs_ : nullptr; }
 
@@ -368,6 +321,7 @@ class SealedStore : public Store {
   std::optional<SealedDesk> desk_;
   std::optional<SealedChanges> changes_;
   std::optional<SealedHistory> history_;
+  std::optional<SealedNotes> notes_;
   std::optional<SealedInbox> inbox_;
   std::optional<SealedJobs> jobs_;
 };
@@ -379,6 +333,7 @@ CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKe
   if (inner.identity) safe->names.emplace(*inner.identity);
   CapableStore outer;
   outer.audit = inner.audit;  // it holds ids and reasons, and no answers
+  outer.roll = inner.roll;    // it holds ids as the store has them, and no answers
   auto sealed = std::make_unique<SealedStore>(std::move(safe), std::move(inner));
   outer.endings = sealed->endings();
   outer.reopening = sealed->reopening();
@@ -387,6 +342,7 @@ CapableStore make_sealed_store(CapableStore inner, const std::vector<core::AesKe
   outer.desk = sealed->desk();
   outer.changes = sealed->changes();
   outer.history = sealed->history();
+  outer.notes = sealed->notes();
   outer.inbox = sealed->inbox();
   outer.inbox_desk = sealed->inbox();
   outer.inbox_jobs = sealed->jobs();

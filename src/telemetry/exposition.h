@@ -23,8 +23,9 @@ void sample(std::string& out, std::string_view name, Number value) {
 inline std::string label_text(std::string_view value) {
   std::string out;
   for (const char c : value) {
+    const bool control = static_cast<unsigned char>(c) < 0x20 || c == '\x7F';
     if (c == '\\' || c == '"') out.push_back('\\');
-    out.push_back(c);
+    out.push_back(control ? '?' : c);  // a line break would end the sample, and with it the page for those who read it
   }
   return out;
 }

@@ -36,7 +36,8 @@ constexpr std::array<std::string_view, finding_kinds> kind_advice{
     "Retry sooner, or raise the route's ttl: a key that has expired runs again.",
     "Wait as long as Retry-After says before the next attempt.",
     "Retry after 409 and 503 with the same key: without it nobody knows how the request ended.",
-    "Take the event's key from something that stays the same in every delivery of one event (webhook.event_key)."};
+    "Take the event's key from something that stays the same in every delivery of one event (key_from of the "
+    "webhook)."};
 
 void put(std::string& out, std::uint64_t number) {
   for (int i = 0; i < 8; ++i) out.push_back(static_cast<char>(number >> static_cast<unsigned>(8 * i)));

@@ -11,8 +11,10 @@
 #include <string_view>
 #include <utility>
 
+#include "telemetry/awaited_events.h"
 #include "telemetry/histogram.h"
 #include "telemetry/inbox_metrics.h"
+#include "telemetry/strangers.h"
 #include "webhook/signatures.h"
 
 namespace semel::telemetry {
@@ -43,6 +45,14 @@ struct WebhookCounters {
   std::atomic<std::uint64_t> unplaced{0};  // ordered = true, but the event does not tell its order
   Histogram handler_seconds;
   Histogram attempts{count_bounds};  // by event, counted when it has been handled
+
+  // What operators see and Prometheus does not: it would need a line for each address, or each event.
+  struct Senders {
+    std::array<std::atomic<std::int64_t>, secrets_counted> matched_at{};  // milliseconds since 1970; 0: never
+    Strangers strangers;
+    AwaitedEvents awaited;
+  };
+  Senders senders;
 };
 
 class WebhookMetrics {

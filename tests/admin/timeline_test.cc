@@ -15,12 +15,12 @@
 #include <boost/json.hpp>
 #include <gtest/gtest.h>
 
-#include "admin/act_note.h"
 #include "admin/caller.h"
 #include "admin/handlers.h"
 #include "admin/sources.h"
 #include "config/config.h"
 #include "core/encoding.h"
+#include "gateway/act_note.h"
 #include "gateway/plan.h"
 #include "policy/request_view.h"
 #include "store/capable_store.h"
@@ -90,8 +90,8 @@ class TimelineTest : public testing::Test {
     }
     return all;
   }
-  static Task<bool> noted(const Sources* sources, Digest id, ActNote note) {
-    co_await note_act(sources, id, std::move(note));
+  static Task<bool> noted(const Sources* sources, Digest id, gateway::ActNote note) {
+    co_await gateway::note_act(sources->history, id, std::move(note), sources->now());
     co_return true;
   }
   static Task<std::vector<gateway::UpstreamState>> none() { co_return std::vector<gateway::UpstreamState>(); }
@@ -131,7 +131,7 @@ TEST_F(TimelineTest, TellsTheWholeStory) {
   other.shape = {.bits = 0x0001'0000'0100'0005};
   keep({other});
   clock.advance(1s);
-  ActNote note{
+  gateway::ActNote note{
       .act = "resolve as not-done", .who = "alice", .role = "operator", .reason = "why", .audit = 3, .fence = 1};
   test::run(context, noted(&sources, key.id, std::move(note)));
   clock.advance(1s);

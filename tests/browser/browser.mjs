@@ -23,8 +23,24 @@ const FLAGS = [
   "--hide-scrollbars",
   "--force-color-profile=srgb",
   "--lang=en-US",
+  "--host-resolver-rules=MAP evil.example 127.0.0.1", // for the story of a name that was pointed here
 ];
 export const SIZES = { phone: { width: 360, height: 740 }, desk: { width: 1280, height: 860 }, wall: { width: 3840, height: 2160 } };
+// [name, address, what is to be seen there]
+export const PAGES = [
+  ["now", "#/now", /All is well|needs? a look/],
+  ["doubt", "#/doubt", "In doubt"],
+  ["keys", "#/keys", "Key, hash or event"],
+  ["tail", "#/tail", "Requests as they happen"],
+  ["webhooks", "#/webhooks", "/hooks/stripe"],
+  ["inbox", "#/inbox", "Destinations"],
+  ["outbox", "#/outbox", "This gateway has no outbox"],
+  ["jobs", "#/jobs", "Bulk work on the inbox"],
+  ["duplicates", "#/duplicates", "Requests that came again"],
+  ["doctor", "#/doctor", "What clients do wrong"],
+  ["audit", "#/audit", "Audit log"],
+  ["config", "#/config", "[server]"],
+];
 const WAIT_MS = 20_000;
 
 // In the browser: whether an element is where it was two frames ago.
@@ -131,13 +147,29 @@ export class Desk {
     }
   }
 
+  // The cells of a table, once it is there: what was seen before may stand in another part of the page.
+  async rows(label) {
+    const row = `[aria-label="${label}"] tbody tr`;
+    await this.page.waitForSelector(row);
+    return this.page.$$eval(row, (found) => found.map((each) => [...each.cells].map((cell) => cell.innerText.trim())));
+  }
+
   // A button or link by what it says.
   async press(words) {
     const found = (wanted) =>
       [...document.querySelectorAll("button, a")].find((each) => each.innerText.trim().startsWith(wanted) && !each.disabled);
     const handle = await this.page.waitForFunction(found, {}, words).catch(() => null);
     assert.ok(handle, `"${words}" cannot be pressed in:\n${handle ? "" : await this.text()}`);
-    await this.page.waitForFunction(stands, {}, handle); // a click on what still moves goes elsewhere
+    await this.clickStanding(handle);
+  }
+
+  async click(selector) {
+    await this.clickStanding(await this.page.waitForSelector(selector));
+  }
+
+  // A click on what still moves goes elsewhere.
+  async clickStanding(handle) {
+    await this.page.waitForFunction(stands, {}, handle);
     await handle.click();
   }
 
@@ -147,6 +179,28 @@ export class Desk {
     await this.page.evaluate((which) => document.querySelector(which).select?.(), selector);
     if (text) await this.page.type(selector, text);
     else await this.page.keyboard.press("Backspace");
+  }
+
+  // What has the focus, by its id or by what it says.
+  focused() {
+    return this.page.evaluate(() => {
+      const { activeElement: it } = document;
+      return it?.id || it?.innerText?.split("\n")[0] || it?.getAttribute("aria-label") || "";
+    });
+  }
+
+  // Presses Tab until something has the focus; each stop must be visible.
+  async tabTo(wanted) {
+    for (let step = 0; step < 80; step += 1) {
+      if ((await this.focused()).startsWith(wanted)) return;
+      await this.page.keyboard.press("Tab");
+      const outlined = await this.page.evaluate(() => {
+        const { activeElement: it } = document;
+        return it === document.body || (getComputedStyle(it).outlineStyle !== "none" && it.getBoundingClientRect().width > 0);
+      });
+      assert.ok(outlined, `the focus cannot be seen at ${await this.focused()}`);
+    }
+    assert.fail(`${wanted} is not reached with Tab; the last was ${await this.focused()}`);
   }
 
   async look({ width = 1280, height = 860, dark = false }) {

@@ -2,7 +2,72 @@
 import assert from "node:assert/strict";
 import { SIZES } from "./browser.mjs";
 
+// In a page of somebody else: everything that it can make the browser send, with the cookie of whoever looks at it.
+async function attack(url, id) {
+  const act = JSON.stringify({ fence: 1, as: "not-done", reason: "gotcha" });
+  const target = `${url}v1/keys/${id}/resolve`;
+  const outcomes = {};
+  const attempt = async (name, options, where = target) => {
+    try {
+      const answer = await fetch(where, { credentials: "include", ...options });
+      outcomes[name] = answer.type === "opaque" ? "opaque" : `${answer.status}`;
+    } catch {
+      outcomes[name] = "blocked";
+    }
+  };
+  await attempt("simple request", { method: "POST", mode: "no-cors", headers: { "Content-Type": "text/plain" }, body: act });
+  await attempt("form", { method: "POST", mode: "no-cors", body: new URLSearchParams({ fence: "1", as: "not-done", reason: "gotcha" }) });
+  await attempt("no type", { method: "POST", mode: "no-cors", body: new Blob([act]) });
+  await attempt("json", { method: "POST", headers: { "Content-Type": "application/json", "X-Semel": "1" }, body: act });
+  await attempt("reading", {}, `${url}v1/keys`);
+  await attempt("signing out", { method: "DELETE" }, `${url}v1/session`);
+  const beacon = navigator.sendBeacon(target, act);
+  const frame = document.createElement("iframe");
+  frame.name = "sink";
+  document.body.append(frame);
+  const form = Object.assign(document.createElement("form"), { method: "POST", action: target, enctype: "text/plain", target: "sink" });
+  // Looks like JSON: {"fence":1,…,"x":"="}
+  form.append(Object.assign(document.createElement("input"), { name: `${act.slice(0, -1)},"x":"`, value: '"}' }));
+  document.body.append(form);
+  form.submit();
+  const image = new Image();
+  const shown = await new Promise((done) => {
+    image.onload = () => done(true);
+    image.onerror = () => done(false);
+    image.src = `${url}v1/keys/${id}/response`;
+  });
+  await new Promise((done) => setTimeout(done, 500));
+  let framed = "nothing";
+  try {
+    framed = frame.contentDocument?.body?.innerText ?? "hidden";
+  } catch {
+    framed = "hidden";
+  }
+  return { outcomes, beacon, shown, framed };
+}
+
 export const optional = {
+  // Pages of others, on another port of this machine (which gets the cookie) and under another name for it, change nothing and read
+  // nothing. Nor does a name that was pointed at the listener.
+  async strangers(desk, { url, elsewhere, id }) {
+    await desk.signIn(url, "admin-1");
+    for (const evil of elsewhere) {
+      const page = await desk.browser.newPage();
+      await page.goto(evil);
+      const { outcomes, shown, framed } = await page.evaluate(attack, url, id);
+      assert.equal(shown, false, evil);
+      assert.ok(!framed.includes("fence"), framed);
+      for (const [name, outcome] of Object.entries(outcomes)) assert.ok(["opaque", "blocked", "403"].includes(outcome), `${evil} ${name}: ${outcome}`);
+      await page.close();
+    }
+    const rebound = await desk.browser.newPage();
+    const answer = await rebound.goto(url.replace("127.0.0.1", "evil.example"));
+    assert.equal(answer.status(), 421);
+    await rebound.close();
+    await desk.go(`#/keys/${id}`, "in doubt"); // still signed in, and nothing was done
+    await desk.go("#/audit", "Nobody has done anything yet");
+  },
+
   // The life of a key: its attempt, why nobody knows, and who asked again and what they heard.
   async timeline(desk, { url, token, id, agent, name }) {
     await desk.signIn(url, token);
@@ -64,9 +129,7 @@ export const optional = {
     for (const step of ["minute", "hour", "day"]) {
       await desk.page.select("#duplicates-step", step);
       await desk.see("Over time");
-      const rows = await desk.page.$$eval('[aria-label="By route"] tbody tr', (found) =>
-        found.map((row) => [...row.cells].map((cell) => cell.innerText.trim())),
-      );
+      const rows = await desk.rows("By route");
       const [route, keyed, , , replayed] = rows.find(([first]) => first === "/v1/*");
       assert.deepEqual([route, keyed, replayed], ["/v1/*", "9", "3"], step);
       await desk.see("By caller");
@@ -79,66 +142,5 @@ export const optional = {
     await desk.picture(`${name}-doctor`, true);
     await desk.look(SIZES.phone);
     await desk.fits("the doctor on a phone");
-  },
-
-  // Dead letters are seen on the first page, grouped by their cause, and sent again until all have arrived.
-  async inbox(desk, { url, token, count, name }) {
-    await desk.signIn(url, token);
-    await desk.see(`${count} deliveries to app will not be tried again`);
-    await desk.press("See why");
-    await desk.see("by why they died");
-    await desk.see(`That is all: ${count} dead letters`);
-    await desk.accessible("the inbox");
-    await desk.picture(`${name}-inbox`, true);
-    await desk.page.click("td a");
-    await desk.see("Change it");
-    await desk.see("dead letter");
-    await desk.press("Show the body");
-    await desk.see("evt_");
-    await desk.accessible("a delivery");
-    await desk.picture(`${name}-delivery`, true);
-    await desk.go("#/inbox", "by why they died");
-    await desk.press("Send again");
-    await desk.see(`Send ${count} to app again`);
-    await desk.see("Nothing stands in the way at app");
-    await desk.accessible("a plan");
-    await desk.page.select("#act-rate", "60/m");
-    await desk.fill("#act-reason", "the handler was repaired");
-    await desk.fill("#act-confirm", "send");
-    await desk.page.click("form.act button.primary");
-    await desk.see("Cancel it"); // it is watched while it runs: one a second
-    await desk.accessible("a job that runs");
-    await desk.picture(`${name}-job-runs`, true);
-    await desk.see(`Ended: ${count} of ${count} sent again`);
-    await desk.see(`${count} delivered.`);
-    await desk.picture(`${name}-job-ended`, true);
-    await desk.press("Close");
-    await desk.see("No dead letter is left");
-    await desk.go("#/jobs", "replay: dead ones to app");
-    await desk.see("the handler was repaired");
-    await desk.see(`${count} delivered`);
-    await desk.accessible("the jobs");
-    await desk.picture(`${name}-jobs`, true);
-    await desk.look(SIZES.phone);
-    await desk.fits("the jobs on a phone");
-    await desk.picture(`${name}-jobs-phone`, true);
-    await desk.look(SIZES.desk);
-    await desk.go("#/inbox", "Destinations");
-    await desk.press("Pause");
-    await desk.fill("#act-reason", "a deployment");
-    await desk.fill("#act-confirm", "pause");
-    await desk.page.click("form.act button.primary");
-    await desk.see("paused");
-    await desk.press("Resume");
-    await desk.fill("#act-reason", "it is over");
-    await desk.fill("#act-confirm", "resume");
-    await desk.page.click("form.act button.primary");
-    await desk.see("well");
-    await desk.go("#/audit", "the handler was repaired");
-    await desk.see("pause destination");
-    await desk.see("start job");
-    await desk.look(SIZES.phone);
-    await desk.go("#/inbox", "Destinations");
-    await desk.fits("the inbox on a phone");
   },
 };

@@ -1,10 +1,12 @@
 // The rules of the dashboard that need no browser: how values are written, what /metrics says, and what counts as wrong.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bodyText, bytes, clock, duration, figure, moment, parse, share, utf8 } from "../../web/app/format.js";
+import { bodyText, bytes, clock, duration, figure, moment, parse, share, upright, utf8 } from "../../web/app/format.js";
 import { parseMetrics, quantileOf, total, valuesOf } from "../../web/app/metrics.js";
-import { grouped, jobEnds, jobIsOver, jobLine, jobScope, preflight, replayOf, whyNotYet } from "../../web/app/inbox_rules.js";
+import { attemptSaid, attemptsOf, cameWith, grouped, jobEnds, jobIsOver, jobLine, jobScope, lastAnswer, preflight, replayOf, whyNotYet } from "../../web/app/inbox_rules.js";
 import { lately, rate, typically, verdict } from "../../web/app/verdict.js";
+import { deadWords, ofOutboxes, standingOf } from "../../web/app/outbox_rules.js";
+import { adviceOnSecrets, lagOf } from "../../web/app/webhook_rules.js";
 
 test("durations have at most two units", () => {
   const cases = [
@@ -40,6 +42,8 @@ test("times are those of the zone, with the day unless it is today", () => {
 test("bodies are JSON, text or bytes", () => {
   const of = (text) => bodyText(Buffer.from(text, "latin1").toString("base64"));
   assert.deepEqual(of('{"a":1}'), { kind: "JSON", text: '{\n  "a": 1\n}' });
+  assert.deepEqual(of('{ "n": 12345678901234567890.10, "n": [], "s": "a{,:\\"" }').text,
+    '{\n  "n": 12345678901234567890.10,\n  "n": [],\n  "s": "a{,:\\""\n}', "digits and doubles stay");
   assert.deepEqual(of("<b>"), { kind: "text", text: "<b>" });
   assert.deepEqual(of("\xff\x00"), { kind: "bytes", text: "000000  ff 00" });
 });
@@ -49,6 +53,12 @@ test("bytes that the gateway wrote one by one are read as UTF-8", () => {
   assert.equal(utf8("Zo\u00eb"), "Zo\u00eb", "which is not UTF-8");
   assert.equal(utf8("→ \u00c3"), "→ \u00c3");
   assert.deepEqual(parse('{"who":"Zo\\u00c3\\u00ab","n":[1]}'), { who: "Zoë", n: [1] });
+});
+
+test("what would turn the writing around is shown as an escape", () => {
+  assert.equal(upright("a\u202egnp.exe \u2066x\u2069 \u05d0\u00fc"), "a\\u202egnp.exe \\u2066x\\u2069 \u05d0\u00fc");
+  const part = { type: "b" };
+  assert.deepEqual(upright(["\u200f", ["\u061c"], part, 7, null]), ["\\u200f", ["\\u061c"], part, 7, null]);
 });
 
 const TEXT = `# HELP x y
@@ -132,7 +142,10 @@ test("each trouble is named, the worst first, and links on", () => {
     [{ store: { free_bytes: 3e6 } }, "amber: The disk is nearly full"],
     [{ store: { free_bytes: 9e5 } }, "red: The disk is full"],
   ];
-  for (const [changes, words] of cases) assert.deepEqual(said({ now: hour(changes) }), [words]);
+  for (const [changes, words] of cases) {
+    assert.deepEqual(said({ now: hour(changes) }), [words]);
+    assert.match(verdict({ now: hour(changes) })[0].link, /^#\/(config|tail|webhooks|doctor)/, "it links on");
+  }
   assert.deepEqual(
     said({ now: hour({ series: { store_errors: [10, 1], unreachable: [10, 5], reused: [359, 60] } }) }),
     [],
@@ -182,7 +195,22 @@ test("why a delivery is not there yet, in one sentence", () => {
   assert.equal(said({}), "Its turn comes at once.");
   assert.equal(said({ state: "done" }), "");
   assert.match(said({ state: "unknown" }), /nobody knows/);
+  assert.match(said({ state: "dead" }), /not be tried again by itself/);
+  assert.match(said({ state: "running" }), /right now/);
+  assert.equal(said({}, { rate: "10/s" }), "It is sent as soon as the rate of billing allows it: 10/s.");
+  assert.match(whyNotYet(DELIVERY, null, now, "UTC"), /not in the configuration any more/);
   assert.equal(whyNotYet(DELIVERY, undefined, now, "UTC"), "Its turn comes at once.");
+});
+
+test("what an event came with, and what came of it", () => {
+  const field = (name, value) => ({ name, value });
+  assert.deepEqual(cameWith([field(":method", "POST"), field(":host", "h"), field(":object", ""), field(":ip", "10.0.0.1"), field("X-A", "<b>")]), [
+    ["Method", "POST"],
+    ["From", "10.0.0.1"],
+    ["X-A", "<b>"],
+  ]);
+  const said = (status, why) => lastAnswer({ status, why });
+  assert.deepEqual([said(400, "answered 400"), said(503, "too slow"), said(0, "refused"), said(0, "")], ["answered 400", "503 too slow", "refused", "–"]);
 });
 
 test("dead letters by why they died, and what stands in the way", () => {
@@ -225,4 +253,96 @@ test("destinations that are in trouble", () => {
   assert.deepEqual(said({ states: { unknown: 1 } }), ["red: 1 delivery to billing may have taken effect"]);
   assert.deepEqual(said({ breaker: "open" }), ["red: billing does not answer"]);
   assert.deepEqual(said({ paused: true }), ["amber: billing is paused"]);
+});
+
+const WEBHOOK = {
+  path: "/hooks/stripe",
+  title: "Stripe",
+  horizon_ms: 3 * 86_400_000,
+  awaited: { count: 0, given_up: 0, partial: false, oldest: [] },
+};
+
+test("the lag of events is held against the time for which their provider repeats them", () => {
+  const now = Date.UTC(2026, 10, 17, 3, 0, 0);
+  const lag = (hours, changes = {}, webhook = {}) =>
+    lagOf({ ...WEBHOOK, ...webhook, awaited: { ...WEBHOOK.awaited, count: 2, oldest_at: new Date(now - hours * 3_600_000).toISOString(), ...changes } }, now);
+  assert.deepEqual(lagOf(WEBHOOK, now), { level: "green", words: "No event has to come again. Stripe repeats an event for 3 d.", part: 0 });
+  assert.deepEqual(lag(7.2), {
+    level: "blue",
+    words: "2 events were not handled, and Stripe will send them again; the oldest came first 7 h 12 min ago. It gives up after 3 d: in 2 d 16 h.",
+    part: 0.1,
+  });
+  assert.deepEqual([lag(18).level, lag(53.9).level, lag(54).level], ["amber", "amber", "red"]);
+  assert.match(lag(73, { given_up: 1 }).words, /will not send 1 of them again: have that done by hand\.$/);
+  assert.equal(lag(73, { given_up: 1 }).level, "red");
+  assert.match(lag(1, { partial: true, count: 4096 }).words, /^At least 4,096 events/);
+  const github = lag(1, { given_up: 2 }, { title: "GitHub", horizon_ms: 0 });
+  assert.deepEqual([github.level, github.part], ["amber", null]);
+  assert.match(github.words, /GitHub does not repeat events by itself/);
+});
+
+test("events that a provider may give up are on the first page", () => {
+  const at = Date.UTC(2026, 10, 17, 3, 0, 0);
+  const said = (hours) =>
+    verdict({ now: hour(), webhooks: [{ ...WEBHOOK, awaited: { ...WEBHOOK.awaited, count: 1, oldest_at: new Date(at - hours * 3_600_000).toISOString() } }] }).map(
+      (each) => [each.level, each.what, each.link],
+    );
+  assert.deepEqual(said(1), [], "it comes again soon");
+  assert.deepEqual(said(20), [["amber", "Events to /hooks/stripe are not handled", "#/webhooks"]]);
+  assert.deepEqual(said(60), [["red", "Events to /hooks/stripe are not handled", "#/webhooks"]]);
+});
+
+test("what to do about secrets", () => {
+  const advice = (matched, failed = []) =>
+    adviceOnSecrets({ secrets: matched.map((number, at) => ({ number: at + 1, matched: number })), failed_signatures: failed });
+  assert.equal(advice([5]), "");
+  assert.match(advice([0, 5]), /Only the second has matched since the start: the provider has not changed over/);
+  assert.match(advice([5, 0]), /the others can go/);
+  assert.match(advice([1, 5]), /changing over/);
+  assert.equal(advice([0]), "");
+  assert.match(advice([0], [{ reason: "mismatch", count: 1 }]), /not the provider's/);
+});
+
+test("effects that happened twice come first, and a blind audit counts as wrong", () => {
+  const said = (audited) => verdict({ now: hour(), audited }).map((each) => [each.level, each.what, each.link]);
+  const audit = { name: "payments", blind: false };
+  const finding = { audit: "payments", kind: "duplicate", state: "open" };
+  assert.deepEqual(said({ audits: [audit], findings: [] }), []);
+  assert.deepEqual(said({ audits: [audit], findings: [{ ...finding, state: "acknowledged" }, { ...finding, kind: "orphan" }] }), []);
+  assert.deepEqual(said({ audits: [{ ...audit, blind: true }], findings: [finding] }), [
+    ["red", "1 key has two effects", "#/duplicates"],
+    ["red", "The audit payments is blind", "#/duplicates"],
+  ]);
+});
+
+test("attempts are shown the newest first, and those that nobody noted have a row, too", () => {
+  const noted = (attempt, destination = "app") => ({ attempt, destination, status: 503, why: "answered 503", state: "waiting", ms: 3 });
+  const delivery = { destination: "app", attempt: 4, state: "running" };
+  const { rows, earlier } = attemptsOf(delivery, [noted(1), noted(3), noted(2, "other")]);
+  assert.deepEqual(rows.map((each) => [each.attempt, each.missing]), [[4, "running"], [3, undefined], [2, "unnoted"], [1, undefined]]);
+  assert.deepEqual(rows.map(attemptSaid).slice(0, 3), ["under way", "answered 503", "not noted: its gateway died, or there were too many in that second"]);
+  assert.equal(earlier, 0);
+  assert.deepEqual(attemptsOf({ destination: "app", attempt: 0, state: "waiting" }, []), { rows: [], earlier: 0 });
+  const many = attemptsOf({ destination: "app", attempt: 1_000_000, state: "waiting" }, [], 50);
+  assert.deepEqual([many.rows.length, many.rows[0].attempt, many.earlier], [50, 1_000_000, 999_950]);
+});
+
+const OUTBOX = { name: "shop", standing: "moving", waiting: 0, oldest_ms: 0, trouble: "", turns_blocked: 0, key_reused: 0, undeliverable: 0 };
+
+test("an outbox in one sentence, and what of it is wrong on the first page", () => {
+  const of = (more) => standingOf({ ...OUTBOX, ...more });
+  assert.deepEqual(of({}), { level: "green", words: "This gateway moves, and nothing waits" });
+  assert.equal(of({ waiting: 1, oldest_ms: 2_000 }).words, "This gateway moves: 1 row waits, the oldest for 2.0 s");
+  assert.equal(of({ waiting: 9, oldest_ms: 600_000 }).level, "red");
+  assert.match(of({ standing: "standby" }).words, /^Another gateway has the lease/);
+  assert.deepEqual(of({ standing: "failing", trouble: "no route to host" }), { level: "red", words: "Nothing is moved: no route to host" });
+  assert.equal(of({ standing: "starting" }).level, "amber");
+  assert.equal(of({ turns_blocked: 11 }).level, "amber");
+  assert.deepEqual(ofOutboxes([OUTBOX, { ...OUTBOX, standing: "standby" }]), []);
+  assert.deepEqual(ofOutboxes(null), []);
+  const [behind, dead] = ofOutboxes([{ ...OUTBOX, standing: "failing", trouble: "x", key_reused: 2, undeliverable: 1 }]);
+  assert.deepEqual([behind.level, behind.what], ["red", "The outbox shop is not moved"]);
+  assert.deepEqual([dead.level, dead.what], ["amber", "3 effects of the outbox shop were dead at once"]);
+  assert.match(dead.why, /2 under a key that another effect has.*1 to a destination/);
+  assert.equal(deadWords(OUTBOX), "");
 });

@@ -68,10 +68,49 @@ TEST(InboxConfiguration, RefusesWhatARouteCannotPromise) {
     return found.size() == 1 && found.front().find("delivery = \"inbox\"") != std::string::npos;
   };
   EXPECT_TRUE(refused("key = 'off'"));
-  EXPECT_TRUE(refused("on_unknown = 'probe'\nprobe = '/p?key={key}'"));
   EXPECT_TRUE(refused("revalidate = '/me'"));
   EXPECT_TRUE(refused("scope = '{json:/account}'"));
   EXPECT_EQ(errors(accepting), std::vector<std::string>{});
+}
+
+// What became of an attempt can be asked at a destination, at a webhook's own one, and at a route's own one, where the
+// route says what to ask.
+TEST(InboxConfiguration, AsksByAProbe) {
+  const std::string billing = "[destination.billing]\nupstream = 'app'\non_unknown = 'probe'\nprobe = '/p/{object}'\n";
+  const std::string webhook = std::string(hook) + "upstream = 'app'\non_unknown = 'probe'\nprobe = '/q/{json:/id}'\n";
+  const std::string route = std::string(accepting) + "on_unknown = 'probe'\nprobe = '/r?key={key}'\n";
+  const Config config = test::config(text_with(billing + route + webhook));
+  ASSERT_EQ(config.destinations.size(), 3U);
+  for (const inbox::Destination& each : config.destinations) EXPECT_EQ(each.on_unknown, inbox::OnSilence::probe);
+  EXPECT_EQ(config.destinations[0].probe.text(), "/p/{object}");
+  EXPECT_EQ(config.destinations[1].probe.text(), "");
+  EXPECT_EQ(config.destinations[2].probe.text(), "/q/{json:/id}");
+}
+
+// A probe that could not be asked, or would not be, is an error or a warning that says what to do.
+TEST(InboxConfiguration, RefusesAProbeThatCannotBeAsked) {
+  const auto said = [](const std::string& text, reading::Severity severity, std::string_view words) {
+    for (const std::string& each : issues(text_with(text), severity)) {
+      if (each.find(words) != std::string::npos) return true;
+    }
+    return false;
+  };
+  const std::string billing = "[destination.billing]\nupstream = 'app'\n";
+  const std::string webhook = std::string(hook) + "upstream = 'app'\n";
+  const std::string probing = "on_unknown = 'probe'\n";
+  using enum reading::Severity;
+  EXPECT_TRUE(said(billing + probing, error, "needs `probe`"));
+  EXPECT_TRUE(said(billing + probing + "probe = 'p'\n", error, "must begin with a slash"));
+  EXPECT_TRUE(said(billing + "probe = '/p'\n", warning, "no effect unless on_unknown"));
+  EXPECT_TRUE(said(webhook + probing, error, "needs `probe`"));
+  EXPECT_TRUE(said(webhook + "probe = '/p'\n", warning, "no effect unless on_unknown"));
+  EXPECT_TRUE(
+      said(billing + webhook + probing + "deliver = [ { to = 'billing' } ]\n", error, "each [destination.NAME]"));
+  EXPECT_TRUE(said(billing + std::string(accepting) + "destination = 'billing'\nprobe = '/p'\n" + probing, error,
+                   "that [destination.NAME]"));
+  std::string forwarded = webhook + probing;
+  forwarded.erase(forwarded.find("delivery"), forwarded.find("upstream = ") - forwarded.find("delivery"));
+  EXPECT_TRUE(said(forwarded, error, "only a webhook with delivery"));
 }
 
 // A store without an inbox is refused, with the reason, for webhooks and for routes.

@@ -51,6 +51,20 @@ TEST(Restart, SaysNothingOfWhatAReloadTakesOver) {
   EXPECT_EQ(names, Names{});
 }
 
+// Goal: an option that only moved within the file has not changed.
+TEST(Restart, LooksAtWhatOptionsSayAndNotAtWhereTheyStand) {
+  Config running;
+  running.audits.emplace_back();
+  running.resolvers.emplace_back();
+  Config next = running;
+  next.audits.front().query_at.at = {.line = 7, .column = 9};
+  next.resolvers.front().query_at.at = {.line = 8, .column = 9};
+  EXPECT_EQ(changed_for_restart(running, next), Names{});
+  next.audits.front().query = "SELECT 1";
+  next.resolvers.front().query = "SELECT 1";
+  EXPECT_EQ(changed_for_restart(running, next), (Names{"resolver", "audit"}));
+}
+
 // Goal: only a store on a server was told its time limit when it was opened.
 TEST(Restart, CountsTheTimeOfAStoreOnAServer) {
   Config running;

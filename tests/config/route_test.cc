@@ -177,7 +177,8 @@ TEST(WebhookErrors, NameBadValues) {
       {"secrets = ['env:TOKEN']\nkey_from = '{json:id}'",
        {"f:13:19: error: key_from: \"id\" is not a JSON pointer (RFC 6901) (did you mean \"{json:/id}\"?)"}},
       {"secrets = ['env:TOKEN']\non_unknown = 'probe'",
-       {"f:13:14: error: a webhook cannot be probed; use \"retry\" or \"hold\" (did you mean \"retry\"?)"}},
+       {"f:13:14: error: only a webhook with delivery = \"inbox\" can be probed; use \"retry\" or \"hold\" (did you "
+        "mean \"retry\"?)"}},
       {"secrets = ['env:TOKEN']\nttl = '1s'\nlease = '2s'",
        {"f:14:9: error: lease is longer than ttl: the key would expire while its request runs"}},
   };
@@ -269,7 +270,8 @@ TEST(RouteWarnings, NameWhatIsUnwise) {
       {"on_unknown = 'retry'",
        {"f:12:14: warning: on_unknown = \"retry\" runs a request again that may have taken effect"}},
       {"on_unknown = 'probe'\nprobe = '/p?key={key}'", {}},
-      {"probe = '/p'", {"f:12:9: warning: probe has no effect unless on_unknown = \"probe\""}},
+      {"probe = '/p'",
+       {"f:12:9: warning: probe has no effect unless on_unknown = \"probe\", or a [[resolver]] asks by it"}},
       {"wait_max = '5s'", {"f:12:12: warning: wait_max has no effect unless in_flight = \"wait\""}},
       {"fingerprint = 'raw'",
        {"f:12:15: warning: fingerprint = \"raw\": a retry that writes the same JSON in another way is refused (422)"}},

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """What the command line says to those who mistype it. --binary SEMEL"""
+import os
+
 import harness
 
 
@@ -99,6 +101,11 @@ class CommandLine(harness.Case):
             self.assertEqual(code, 3)
             self.assertIn("give --token, SEMEL_ADMIN_TOKEN or --config FILE", complaint)
         self.assertEqual(self.said("keys", "list", *where, "--token", "0123456789abcdef")[0], 0)
+        knows = {**os.environ, "SEMEL_ADMIN_TOKEN": "0123456789abcdef"}
+        for command in (("keys", "list"), ("inbox", "list")):
+            self.assertNotEqual(self.run_semel(*command, *where, env=knows).returncode, 3, command)
+            wrong = self.run_semel(*command, *where, "--token", "wrong", env=knows)
+            self.assertEqual(wrong.returncode, 3, "what is given counts, not what is usual")
 
     def test_serve_and_check_take_the_file_the_same_way(self):
         """As a word, and behind --config."""

@@ -125,6 +125,8 @@ class Sessions(harness.Case):
                 session = browser.session()
                 self.assertEqual((session["role"], session["signed_in"]), (role, True))
                 self.assertIn("GET /v1/now", session["operations"])
+                self.assertNotIn("GET /v1/outbox", session["operations"], "there is none")
+                self.assertNotIn("GET /v1/webhooks", session["operations"], "there is none")
                 self.assertEqual(browser.call("GET", "/v1/keys", fields=[]).status, 200)
             self.assertNotIn(desk.TOKENS["admin"], base64.urlsafe_b64decode(browser.cookie.split("=")[1].split(".")[0] + "==").decode())
 
@@ -247,7 +249,8 @@ class OtherPages(harness.Case):
             browser = Browser(self, semel).sign_in("admin")
             target = f"/v1/keys/{'ab' * 32}/response"
             for site in ("cross-site", "same-site"):
-                self.assertEqual(browser.call("GET", target, fields=[("Sec-Fetch-Site", site)]).status, 403, site)
+                for each in (target, "/v1/inbox/export", f"/v1/inbox/{'ab' * 16}/body", "/v1/outbox", "/v1/audits/findings"):
+                    self.assertEqual(browser.call("GET", each, fields=[("Sec-Fetch-Site", site)]).status, 403, (site, each))
             for site in ("same-origin", "none"):
                 self.assertEqual(browser.call("GET", target, fields=[("Sec-Fetch-Site", site)]).status, 404, site)
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Who may ask the desk for what, and what is asked in a wrong way: roles by operation from the document, users of a proxy,
 pages of another origin, members that are wrong. --binary SEMEL --build FOLDER"""
+import hashlib
 import json
 import os
 
 import operators
 import wire
+from harness import keyed
 from operators import OPENAPI, TOKENS, WITH_TOKENS, ByApi, ByCommandLine
 
 SECRET = "0123456789abcdef-proxy"
@@ -106,6 +108,63 @@ class Roles(operators.Case):
             self.assertEqual(ByCommandLine(self, semel).run("list", token="wrong").returncode, 3)
 
 
+class Words(operators.Case):
+    """What operators write."""
+
+    REASON = "f\u00fcr M\u00fcller \u6f22 \U0001f600 \u202eback"
+
+    def test_characters_stay_characters(self):
+        """In the entry, in the timeline and on the command line, whose directions nothing turns around."""
+        with self.gateway(WITH_TOKENS) as semel:
+            self.lose(semel, "k")
+            desk = ByApi(self, semel)
+            key = desk.find("k", "alice")
+            body = {"fence": 1, "as": "not-done", "reason": self.REASON}
+            desk.good("POST", f"/v1/keys/{key['id']}/resolve", body, fields=[("X-Semel-User", "Zo\u00eb")])
+            entries = desk.entries()
+            self.assertTrue(operators.is_whole(entries))
+            said = json.loads(entries[0]["entry"])
+            self.assertEqual((said["reason"], said["who"]), (self.REASON, "Zo\u00eb"))
+            acts = [each for each in desk.good("GET", f"/v1/keys/{key['id']}/timeline")["events"] if each["event"] == "act"]
+            self.assertEqual([(each["reason"], each["who"]) for each in acts], [(self.REASON, "Zo\u00eb")])
+            printed = self.run_semel("keys", "audit", "--admin", "http://%s:%d" % semel.admin, "--token", TOKENS["operator"])
+            self.assertEqual(printed.returncode, 0, printed)
+            self.assertIn('"reason":"f\u00fcr M\u00fcller \u6f22 \U0001f600 \\xe2\\x80\\xaeback"', printed.stdout)
+            verified = self.run_semel("keys", "audit", "--verify", "--admin", "http://%s:%d" % semel.admin, "--token", TOKENS["operator"])
+            self.assertEqual(verified.returncode, 0, verified)
+
+    def test_entries_of_before_are_read_and_verified(self):
+        """A log in which each byte stands for itself, as it was written before: its chain is whole, and its words are read."""
+        before = "00" * 32
+        lines = []
+        for number, entry in enumerate(('{"act":"reopen","who":"Zo\\u00c3\\u00ab","reason":"f\\u00c3\\u00bcr"}', '{"of":1,"outcome":"applied"}'), 1):
+            before = hashlib.sha256("\n".join(["semel audit v1", before, str(number), entry]).encode()).hexdigest()
+            lines.append(f"{number} {before} {entry}\n")
+        semel = self.gateway(WITH_TOKENS)
+        with semel:
+            semel.stop()
+            (semel.folder / "data" / "semel.audit").write_text("".join(lines))
+            semel.start()
+            where = ["--admin", "http://%s:%d" % semel.admin, "--token", TOKENS["operator"]]
+            self.assertTrue(operators.is_whole(ByApi(self, semel).entries()))
+            self.assertEqual(self.run_semel("keys", "audit", "--verify", *where).returncode, 0)
+            printed = self.run_semel("keys", "audit", *where)
+            self.assertIn('"who":"Zo\u00eb","reason":"f\u00fcr"', printed.stdout)
+
+    def test_a_reason_says_something(self):
+        """Nothing is done for blanks, of whatever width."""
+        with self.gateway(WITH_TOKENS) as semel:
+            self.lose(semel, "k")
+            desk = ByApi(self, semel)
+            resolve = f"/v1/keys/{desk.find('k', 'alice')['id']}/resolve"
+            for blank in ("", " ", " \t\r\n ", "\u00a0", "\u3000\u2003", "\u200b\u2060\ufeff"):
+                reply, problem = desk.call("POST", resolve, {"fence": 1, "as": "not-done", "reason": blank})
+                self.assertEqual(reply.status, 400, ascii(blank))
+                self.assertIn("reason", problem["detail"])
+            self.assertEqual(desk.entries(), [])
+            desk.good("POST", resolve, {"fence": 1, "as": "not-done", "reason": " \u2026 "})
+
+
 class Proxy(operators.Case):
     """A proxy in front tells who its users are. It is believed from its address and with its secret, and nothing else is."""
 
@@ -170,6 +229,23 @@ class Proxy(operators.Case):
                                    ([("Sec-Fetch-Site", "same-origin"), ("Origin", "https://ops.example")], 404),
                                    ([("Host", "localhost"), ("Origin", "http://localhost")], 404)):
                 self.assertEqual(self.status(semel, "POST", resolve, admin + fields, NOTHING), status, fields)
+
+    def test_another_page_reads_nothing_by_the_login(self):
+        """A look at a body is an entry in the audit log, so no page of another origin causes one; our own page, a typed address and
+        a program read."""
+        with self.start() as semel:
+            self.answer_all(status=201, body=lambda arrival: b"{}")
+            self.assertEqual(semel.ask("POST", "/v1/payments", keyed("k"), b"12").status, 201)
+            desk = ByApi(self, semel)
+            response = f"/v1/keys/{desk.find('k', 'alice')['id']}/response"
+            admin = self.fields(groups="platform")
+            for site, status in (("cross-site", 403), ("same-site", 403), ("odd", 403)):
+                for target in (response, "/v1/inbox/export", f"/v1/inbox/{'ab' * 16}/body", "/v1/keys"):
+                    self.assertEqual(self.status(semel, "GET", target, [*admin, ("Sec-Fetch-Site", site)]), status, (site, target))
+            self.assertEqual(desk.entries(), [])
+            for fields in ([("Sec-Fetch-Site", "same-origin")], [("Sec-Fetch-Site", "none")], []):
+                self.assertEqual(self.status(semel, "GET", response, admin + fields), 200, fields)
+            self.assertEqual(len(desk.entries()), 3)
 
     def test_the_user_is_in_the_audit_log(self):
         """The name that the proxy gives, and not the one that a client gives itself."""

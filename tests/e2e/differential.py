@@ -153,6 +153,8 @@ class Trial:
         meant = [(method, origin_form(target), body) for method, target, body, complete in meant if complete]
         if is_part(there, meant):
             return "taken" if there else "refused" if answers else "incomplete"
+        if error == "UPGRADE" and there[:len(meant)] == meant:  # we do not agree to it, and go on as we were
+            return "an upgrade"
         if error == "HPE_INVALID_METHOD" and FOREIGN.search(data):  # answered without the upstream; Node reads no further
             return "method unknown to Node"
         if error and any(known_case.search(data) for known_case in TOLERATED):

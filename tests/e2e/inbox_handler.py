@@ -21,7 +21,7 @@ class Handler:
         self.requests = []
         self.troubles = []
         self.lock = threading.Lock()
-        self.running = set()
+        self.running = {}  # event → when its call began
         self.highest = collections.Counter()
         self.not_before = {}
         self.server = server.Server(server.replies(self.answer), port=port)
@@ -39,12 +39,12 @@ class Handler:
             if began < self.not_before.get(event, 0):
                 self.troubles.append(f"{event}: attempt {attempt} came before its Retry-After")
             self.highest[event] = max(attempt, self.highest[event])
-            self.running.add(event)
+            self.running[event] = began
             self.requests.append(request)
         reply = self.speak(event, attempt)
         reply = server.Reply(reply) if isinstance(reply, int) else reply
         with self.lock:
-            self.running.discard(event)
+            self.running.pop(event, None)
             for name, value in reply.fields if reply else ():
                 if name == "Retry-After":
                     self.not_before[event] = time.monotonic() + int(value)
@@ -54,6 +54,11 @@ class Handler:
     def count(self, event=None):
         with self.lock:
             return sum(1 for call in self.calls if event in (None, call[0]))
+
+    def oldest_call_s(self):
+        """For how long it has been at work on the one that it began first; 0 if there is none."""
+        with self.lock:
+            return time.monotonic() - min(self.running.values(), default=time.monotonic())
 
     def events(self):
         """Those that it has taken."""

@@ -1,22 +1,30 @@
 #!/usr/bin/env python3
 """An inbox while its gateway is killed: inbox_oracle.py --binary SEMEL [--kills N] [--feeders N] [--seed N] [--seconds-max N]
+[--slow] [--sync-errors N] [--full-disks N --disk FOLDER]
 
 Providers send signed events of many objects, one after the other; whatever they do not hear 2xx for they send again. Every
 second object is on a webhook with `order = "fifo"`. The handler fails now and then, is slow, or asks for time. The gateway is
 killed with SIGKILL at random moments, and at exact points of an event's way where its build has them: durable and not
-acknowledged, sent and not answered, answered and not settled, settled. When all is acknowledged and delivered:
+acknowledged, sent and not answered, answered and not settled, settled. --sync-errors: in so many lives an fdatasync fails (strace
+injects it), and the store stops. --full-disks: so many times FOLDER, a small file system of its own, is filled up and emptied again.
+When all is acknowledged and delivered:
 
   N1  nothing was lost: what the provider heard 2xx for, the handler has taken
   N2  of one event one call at a time, each under a greater number, none before the Retry-After of the one before
   N3  fifo: no event of an object is called before the ones that were accepted before it have been taken, nor after a later one
   N4  the books balance: what was accepted is done, and nothing is unaccounted for
 
+With --slow the handler takes seconds for some events, and each kill comes while it has been at work on one for a while: longer
+than it takes until the gateway has written down how far its first attempts are.
+
 Exit code 0: all of it holds.
 """
 import argparse
 import collections
+import contextlib
 import json
 import os
+import pathlib
 import random
 import re
 import subprocess
@@ -32,6 +40,7 @@ import signers
 import wire
 
 SECRET = "first"
+RESERVE_BYTES = 4 << 20  # less than the store keeps for ending what runs
 LEASE_S = 5  # longer than the handler ever works on an event, also on a busy machine
 CONFIG = harness.CONFIG + f"""
 [log]
@@ -85,12 +94,16 @@ class Feeder(threading.Thread):
         return reply.status == 200
 
 
-def speaker(seed):
+SLOW_S = 3.0     # of some calls, with --slow
+SLOW_CUT_S = 2.0  # of which so much has passed when the gateway is killed
+
+
+def speaker(seed, slow=False):
     """What the handler says: mostly yes; sometimes it is slow, fails, or asks for a second."""
     def speak(event, attempt):
         chance = random.Random(f"{seed}-{event}-{attempt}").random()
         if chance < 0.03:
-            time.sleep(0.6)
+            time.sleep(SLOW_S if slow and attempt == 1 else 0.6)
         elif chance < 0.10:
             time.sleep(0.02)
         elif chance < 0.16 and attempt < 5:
@@ -131,11 +144,15 @@ def out_of_order(calls):
 class World:
     """The handler, the gateway, its providers, and what is broken."""
 
-    def __init__(self, binary, seed, feeders, folder=None):
+    def __init__(self, binary, seed, feeders, folder=None, disk=None, slow=False):
+        self.slow = slow
         self.chance = random.Random(f"inbox-{seed}")
         self.points = points_of(binary)
-        self.handler = inbox_handler.Handler(speaker(seed))
-        self.semel = gateway.Gateway(binary, CONFIG, folder=folder, upstream="%s:%d" % self.handler.address)
+        self.handler = inbox_handler.Handler(speaker(seed, slow))
+        values = {"store": f"embedded:{disk}/data"} if disk else {}
+        self.semel = gateway.Gateway(binary, CONFIG, folder=folder, upstream="%s:%d" % self.handler.address, **values)
+        self.disk = disk and pathlib.Path(disk)
+        self.troubles = []
         self.stop = threading.Event()
         self.feeders = [Feeder(self.semel, number, self.stop) for number in range(feeders)]
         self.kills = collections.Counter()
@@ -153,12 +170,53 @@ class World:
         goal = self.handler.count() + self.chance.randint(20, 150)
         if point:
             self.semel.wait(20)
+        elif self.slow:
+            wire.eventually(lambda: self.handler.oldest_call_s() > SLOW_CUT_S, 20, 0.05)
         else:
             wire.eventually(lambda: self.handler.count() >= goal, 20)
         self.kills[point if point and not self.semel.is_running() else "random"] += 1
         self.semel.kill()
 
-    def run(self, kills, seconds_max):
+    def is_ready(self):
+        with contextlib.suppress(OSError, wire.Closed, wire.Cut, wire.Silent):
+            return wire.ask(self.semel.admin, "GET", "/readyz").status == 200
+        return False
+
+    def life_with_a_sync_error(self):
+        """The store stops at an fdatasync that fails, and takes nothing more until the next life."""
+        when = self.chance.randint(10, 150)
+        self.semel.environment.pop("SEMEL_FAILPOINT", None)
+        self.semel.prefix = ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e",
+                             f"inject=fdatasync:error=EIO:when={when}"]
+        self.semel.start()
+        if not wire.eventually(lambda: not self.is_ready(), 60, 0.1):
+            self.troubles.append(f"it went on after fdatasync {when} failed")
+        self.semel.kill()
+        self.semel.prefix = []
+        self.kills["sync error"] += 1
+
+    def life_on_a_full_disk(self, leave):
+        """Nothing is accepted while all but so many bytes are taken; with room again it goes on, if need be in another life."""
+        self.semel.environment.pop("SEMEL_FAILPOINT", None)
+        self.semel.start()
+        goal = self.handler.count() + 20
+        wire.eventually(lambda: self.handler.count() >= goal, 30)
+        with contextlib.suppress(OSError), open(self.disk / "ballast", "wb", buffering=0) as ballast:
+            while (room := os.statvfs(self.disk).f_bavail * os.statvfs(self.disk).f_frsize) > leave:
+                ballast.write(bytes(min(1 << 20, room - leave)))
+        if not wire.eventually(lambda: not self.is_ready(), 30, 0.05):
+            self.troubles.append("it says that it is ready with a full disk")
+        time.sleep(0.5)
+        (self.disk / "ballast").unlink()
+        if not wire.eventually(self.is_ready, 3, 0.1):
+            self.semel.kill()
+            self.semel.start()
+        if not wire.eventually(self.is_ready, 20, 0.1):
+            self.troubles.append("with room again it is not ready")
+        self.semel.kill()
+        self.kills["full disk"] += 1
+
+    def run(self, kills, seconds_max, sync_errors=0, full_disks=0):
         deadline = time.monotonic() + seconds_max
         self.semel.start()
         for feeder in self.feeders:
@@ -169,8 +227,12 @@ class World:
         for number in range(1, kills):
             if time.monotonic() > deadline - 30:
                 break
-            point = self.points[number // 2 % len(self.points)] if self.points and number % 2 else ""
+            point = self.points[number // 2 % len(self.points)] if self.points and number % 2 and not self.slow else ""
             self.life(point)
+        for _ in range(sync_errors):
+            self.life_with_a_sync_error()
+        for number in range(full_disks):
+            self.life_on_a_full_disk(0 if number % 2 == 0 else RESERVE_BYTES)
         self.semel.environment.pop("SEMEL_FAILPOINT", None)
         self.semel.start()
         self.stop.set()
@@ -185,7 +247,7 @@ class World:
         acknowledged = self.acknowledged()
         wire.eventually(lambda: acknowledged <= self.handler.events(), seconds, 0.2)
         lost = acknowledged - self.handler.events()
-        troubles = [f"N1: {event} was acknowledged and never came" for event in sorted(lost)[:5]]
+        troubles = self.troubles + [f"N1: {event} was acknowledged and never came" for event in sorted(lost)[:5]]
         states = collections.Counter()
         counts = {}
 
@@ -230,11 +292,15 @@ def main():
     parser.add_argument("--feeders", type=int, default=6)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--seconds-max", type=float, default=200)
+    parser.add_argument("--sync-errors", type=int, default=0)
+    parser.add_argument("--full-disks", type=int, default=0)
+    parser.add_argument("--disk")
+    parser.add_argument("--slow", action="store_true")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
-    world = World(options.binary, seed, options.feeders)
+    world = World(options.binary, seed, options.feeders, disk=options.disk, slow=options.slow)
     try:
-        troubles = world.run(options.kills, options.seconds_max)
+        troubles = world.run(options.kills, options.seconds_max, options.sync_errors, options.full_disks if options.disk else 0)
     finally:
         world.close()
     print(f"seed {seed}: {world.summary()}")

@@ -10,6 +10,8 @@ const server = http.createServer({
 server.on("request", (request, response) => {
   const seen = { method: request.method, target: request.url, body: "", complete: false };
   request.socket.found.requests.push(seen);
+  // What comes behind it would be another protocol. Node reads no further, also if nobody has agreed to that.
+  if (request.headers.upgrade && /upgrade/i.test(request.headers.connection ?? "")) request.socket.found.error ??= "UPGRADE";
   const pieces = [];
   request.on("data", (piece) => pieces.push(piece));
   request.on("close", () => {

@@ -39,6 +39,8 @@ def template(target):
         return path
     if path.startswith("/v1/inbox/jobs"):
         return re.sub(r"jobs/[^/]+$", "jobs/{id}", path)
+    if path.startswith("/v1/audits/"):
+        return re.sub(r"audits/(findings/)?[^/]+/(run|close|acknowledge)$", r"audits/\1{id}/\2", path)
     return re.sub(r"^/v1/(keys|inbox|destinations)/(?!find$)[^/]+", r"/v1/\1/{id}", path)
 
 

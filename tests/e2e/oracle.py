@@ -218,8 +218,8 @@ class Oracle:
     def __init__(self, binary, folder, seed, clients=8, nodes=1, store=None, config=CONFIG, delays_ms=USUAL_DELAYS_MS,
                  host=programs.HOST, origin_host=programs.HOST, routes=USUAL_ROUTES, quick=None, **values):
         """`store` is the address of a store that the nodes share; without it each has an embedded one of its own. `quick` is
-        the folder of programs that are the load and the origin (quick_load.py). `values` are further names in the
-        configuration."""
+        the folder of programs that are the load and the origin (quick_load.py). `host` is that of all nodes, or one for each.
+        `values` are further names in the configuration."""
         folder = pathlib.Path(folder)
         port = programs.free_port()
         self.journal = callers.Journal(folder / "calls.jsonl")
@@ -228,7 +228,8 @@ class Oracle:
         for number in range(nodes):
             home = folder / f"node{number + 1}"
             home.mkdir()
-            self.nodes.append(gateway.Gateway(binary, config, folder=home, host=host, upstream=f"{origin_host}:{port}",
+            at = host if isinstance(host, str) else host[number]
+            self.nodes.append(gateway.Gateway(binary, config, folder=home, host=at, upstream=f"{origin_host}:{port}",
                                               store=store, **values))
         self.addresses = [node.address for node in self.nodes]
         load = functools.partial(quick_load.QuickLoad, quick) if quick and clients else Load

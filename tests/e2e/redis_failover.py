@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """Failovers under two gateways, and the oracle: redis_failover.py --binary SEMEL [--sentinel N] [--cluster N]
-[--losses N] [--takeovers N] [--follow N] [--seed N]
+[--losses N] [--takeovers N] [--follow N] [--clocks N --build FOLDER] [--seed N]
 
---sentinel: N times the primary is killed, stands still for so long that it is replaced, or is killed after its replica was cut
-off, and a Sentinel promotes the replica, while every call waits for the replica's acknowledgement. Nothing may be lost, no key
-may run twice, and no gateway may say that something was lost.
+--sentinel: N times the primary is killed, stands still for so long that it is replaced, is killed after its replica was cut off, or
+is replaced by hand; a Sentinel promotes the replica, while every call waits for the replica's acknowledgement. Nothing may be lost,
+no key may run twice, and no gateway may say that something was lost.
 --cluster: the same in a cluster of three primaries: one of them is killed or stands still, its replica takes over when asked,
 by force or without asking anybody, and slots are moved from one to another.
 --losses: the replica is cut off first, and calls need no acknowledgement: what the promoted replica lacks is counted in the
 records, and the gateways must have noticed all of it. --takeovers: the same in a cluster, by a replica that takes over
 without asking anybody.
+--clocks: as --sentinel, and the clocks of the two servers are three leases apart: the promoted one is ahead, and next time
+behind. What runs then is of unknown outcome, or ends later; nothing runs twice (docs/redis.md says what a clock can do).
 --follow: how soon new keys are refused after a loss, and taken after a promotion. Exit code 0: the promises held.
 """
 import collections
 import contextlib
+import functools
+import pathlib
 import random
 import sys
 import time
@@ -25,9 +29,11 @@ import oracle
 import programs
 import redis_follow
 import redis_oracle
+import redis_server
 import redis_sets
 import wire
 
+APART_S = 3
 LATE_S = 30.0  # the machine may be busy; how quick it is stands in docs/performance.md
 ACKNOWLEDGED = oracle.CONFIG.replace('url = "$store"', 'url = "$store"\nreplicas = 1')
 
@@ -48,11 +54,21 @@ class Faults:
         self.count[name.replace("_", " ")] += 1
         with self.stage.fault(checker.STORE, name.replace("_", " ")):
             getattr(self, name)()
-            time.sleep(1.5)  # for the gateways to see that it is whole
+            self.stay_whole(1.5)  # for the gateways to see that it is
+
+    def stay_whole(self, seconds):
+        """What else happens to the servers in this time belongs to the fault."""
+        since = time.monotonic()
+        while time.monotonic() < since + seconds:
+            if not self.servers.has_settled():
+                redis_server.until(self.servers.has_settled)
+                since = time.monotonic()
+            time.sleep(0.5)
 
 
 class SentinelFaults(Faults):
-    KINDS = ("kill_the_primary", "stop_the_primary", "kill_the_primary_of_a_replica_that_was_cut_off")
+    KINDS = ("kill_the_primary", "stop_the_primary", "kill_the_primary_of_a_replica_that_was_cut_off",
+             "promote_by_hand")
 
     def kill_the_primary(self):
         self.servers.primary.kill()
@@ -73,6 +89,11 @@ class SentinelFaults(Faults):
         self.servers.cut_off()
         time.sleep(0.5)
         self.kill_the_primary()
+
+    def promote_by_hand(self):
+        before = self.servers.primary
+        redis_server.until(lambda: self.servers.sentinel.run("SENTINEL", "FAILOVER", "main") == "OK")
+        redis_server.until(lambda: self.servers.has_settled() and self.servers.primary is not before)
 
 
 class ClusterFaults(Faults):
@@ -111,11 +132,25 @@ def hold(stage, faults, number, chance):
     return stage.end(), [line for node in stage.nodes for line in node.stderr().splitlines() if "has lost" in line]
 
 
-SETS = {"sentinel": (redis_sets.Pair, SentinelFaults), "cluster": (redis_sets.Cluster, ClusterFaults)}
+def apart(binary, build):
+    """Two servers whose clocks differ by more than any lease."""
+    library = pathlib.Path(build) / "tests" / "proof" / "libwall_clock.so"
+    servers = redis_sets.Pair(binary, clocks=(0, APART_S), library=library)
+    times = [int(server.run("TIME").split()[0]) for server in servers.servers]
+    if not APART_S - 1 <= times[1] - times[0] <= APART_S + 1:
+        servers.close()
+        raise RuntimeError(f"{library} has not turned a clock")
+    return servers
+
+
+def sets(build):
+    """kind → what makes its servers, and its faults."""
+    return {"sentinel": (redis_sets.Pair, SentinelFaults), "cluster": (redis_sets.Cluster, ClusterFaults),
+            "clocks": (functools.partial(apart, build=build), SentinelFaults)}
 
 
 def hold_on(kind, options, folder):
-    make_servers, make_faults = SETS[kind]
+    make_servers, make_faults = sets(options.build)[kind]
     chance = random.Random(options.seed)
     with contextlib.closing(make_servers(options.binary)) as servers, \
             oracle.Oracle(options.binary, folder, options.seed, options.clients, nodes=2, store=servers.url,
@@ -128,7 +163,7 @@ def lose_on(kind, options, times):
     """What was lost at least and at most, and what was noticed, each time: new servers and new gateways."""
     for _ in range(times):
         with contextlib.ExitStack() as stack:
-            servers = stack.enter_context(contextlib.closing(SETS[kind][0](options.binary)))
+            servers = stack.enter_context(contextlib.closing(sets(None)[kind][0](options.binary)))
             api = stack.enter_context(contextlib.closing(programs.Demo(options.binary, "--without")))
             api.start()
             nodes = [gateway.Gateway(options.binary, harness.CONFIG + harness.ROUTE, store=servers.url,
@@ -159,15 +194,17 @@ def tell(verdict, said, line, count):
 
 
 def main():
-    options = oracle.arguments(sentinel=3, cluster=6, losses=1, takeovers=0, follow=1, clients=8).parse_args()
+    parser = oracle.arguments(sentinel=4, cluster=6, losses=1, takeovers=1, follow=1, clocks=0, clients=8)
+    parser.add_argument("--build", help="the folder of the build, for --clocks")
+    options = parser.parse_args()
     code = 0
-    for kind in SETS:
+    for kind in sets(options.build):
         number = getattr(options, kind)
         if number:
             (verdict, said, count), seconds = oracle.in_folder(options, lambda one, folder, kind=kind: hold_on(kind, one, folder))
             code = tell(verdict, said, f"{number} faults, {kind}, {options.clients} clients, seed {options.seed}, {seconds:.1f} s",
                         count) or code
-        times = options.losses if kind == "sentinel" else options.takeovers
+        times = {"sentinel": options.losses, "cluster": options.takeovers}.get(kind, 0)
         for least, lost, noticed in lose_on(kind, options, times):
             right = 0 < least <= noticed <= lost + redis_oracle.SLACK
             print(f"{kind}: a replica that was cut off is promoted: {lost} acknowledged calls lost, {noticed} noticed: "

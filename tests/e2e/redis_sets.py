@@ -13,11 +13,13 @@ from redis_server import until
 class Sentinel(programs.Program):
     """One of its kind, which calls the primary at that port "main" and promotes its replica a second after it has gone."""
 
-    def __init__(self, primary_port):
+    def __init__(self, primary_port, primary_host=programs.HOST, **settings):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="semel-sentinel-"))
         self.port = programs.free_port()
         config = folder / "sentinel.conf"
-        config.write_text(f"port {self.port}\nbind 127.0.0.1\ndir {folder}\nsentinel monitor main 127.0.0.1 {primary_port} 1\n"
+        words = {"port": self.port, "bind": programs.HOST, "dir": folder, **settings}
+        config.write_text("".join(f"{name} {value}\n" for name, value in words.items()) +
+                          f"sentinel monitor main {primary_host} {primary_port} 1\n"
                           "sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 3000\n",
                           encoding="ascii")
         super().__init__("setpriv", "--pdeathsig", "KILL", "redis-sentinel", config, folder=folder)
@@ -39,10 +41,14 @@ class Sentinel(programs.Program):
 
 
 class Pair:
-    """A primary with one replica, and their Sentinel; prepared."""
+    """A primary with one replica, and their Sentinel; prepared. `clocks` are by how many seconds the clock of each is off, and
+    `library` is what sets them (tests/proof/wall_clock.cc)."""
 
-    def __init__(self, binary, **settings):
+    def __init__(self, binary, clocks=(0, 0), library=None, **settings):
         self.servers = [redis_server.Redis(binary, **settings) for _ in range(2)]
+        for server, seconds in zip(self.servers, clocks if library else ()):
+            (server.folder / "offset").write_text(str(seconds), encoding="ascii")
+            server.environment.update({"LD_PRELOAD": str(library), "SEMEL_WALL_CLOCK": str(server.folder / "offset")})
         self.sentinel = Sentinel(self.servers[0].port)
         self.url = f"redis+sentinel://127.0.0.1:{self.sentinel.port}/main"
         self.primary, self.replica = self.servers
@@ -90,9 +96,20 @@ class Pair:
         self.replica.start()
         self.wait_until_whole()
 
+    def has_settled(self):
+        self.follow_the_sentinel()
+        return self.is_whole() and self.sentinel_knows()
+
+    def follow_the_sentinel(self):
+        """If the machine is so busy that a server seems to be down, a Sentinel promotes the other one without being asked to. It
+        tells the former primary only ten seconds later."""
+        promoted = self.sentinel.primary_port() == self.replica.port and self.replica.run("ROLE", check=False).startswith("master")
+        if promoted:
+            self.primary, self.replica = self.replica, self.primary
+            self.replica.run("REPLICAOF", "127.0.0.1", self.primary.port)
+
     def wait_until_whole(self):
-        until(self.is_whole)
-        until(self.sentinel_knows)
+        until(self.has_settled)
 
     def cut_off(self):
         """The replica gets nothing any more."""
@@ -152,6 +169,9 @@ class Cluster:
         return len(primaries) == 3 and all(self.replica_of(each) for each in primaries) and \
             all("state=online" in each.run("INFO", "replication", check=False) for each in primaries) and \
             all("cluster_state:ok" in each.run("CLUSTER", "INFO", check=False) for each in self.running())
+
+    def has_settled(self):
+        return self.is_whole()
 
     def id(self, server):
         return server.run("CLUSTER", "MYID")

@@ -7,34 +7,26 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <thread>
-#include <type_traits>
 #include <utility>
-
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include "core/event_id.h"
+#include "lives.h"
 #include "store/capable_store.h"
-#include "store/embedded/store.h"
 #include "store/inbox.h"
 #include "store/inbox_desk.h"
 #include "store/inbox_jobs.h"
@@ -43,9 +35,7 @@
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/response.h>
-#include <semel/result.h>
 #include <semel/store.h>
-#include <semel/stores.h>
 
 namespace semel::faults {
 namespace {
@@ -62,31 +52,12 @@ struct Shared {
   std::atomic<bool> ended{false};
 };
 
-template <class T>
-T* shared_memory(std::size_t bytes) {
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::runtime_error("no shared memory");
-  return static_cast<T*>(memory);
-}
-
 struct World {
   std::filesystem::path folder;
   std::uint64_t deliveries = 0;
   Shared* shared = nullptr;
   std::span<std::uint8_t> delivered;  // by the number of the event: how often
 };
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().detail);
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-store::CapableStore open(const World& world, Clock& clock) {
-  EmbeddedOptions options;
-  options.path = world.folder / "data";
-  return must(store::embedded::open_with_keys(clock, options, {}));
-}
 
 store::AcceptOrder order_of(std::uint64_t number) {
   store::AcceptOrder order;
@@ -131,7 +102,7 @@ Task<void> die_once(store::Inbox* inbox, std::uint64_t number, std::size_t* left
 
 void prepare(const World& world) {
   const std::unique_ptr<Clock> clock = make_system_clock();
-  store::CapableStore opened = open(world, *clock);
+  store::CapableStore opened = open_store(world.folder, *clock);
   boost::asio::io_context context{1};
   store::AdoptOrder none{.limit = 10, .rest = Millis{0}, .holding = {}};
   while (must(test::run(context, opened.inbox->adopt(none))) > 0) {
@@ -176,7 +147,7 @@ Task<void> move_on(const World* world, store::InboxJobs* jobs, store::InboxJob* 
 // One life of the store, until the job has ended and all is delivered, or it is killed.
 void live(const World& world) {
   const std::unique_ptr<Clock> clock = make_system_clock();
-  store::CapableStore opened = open(world, *clock);
+  store::CapableStore opened = open_store(world.folder, *clock);
   boost::asio::io_context context{1};
   const store::AdoptOrder adoption{.limit = 1'000, .rest = Millis{0}, .holding = {}};
   while (must(test::run(context, opened.inbox->adopt(adoption))) > 0) {
@@ -198,44 +169,9 @@ void live(const World& world) {
   world.shared->ended = true;
 }
 
-struct Death {
-  std::uint64_t taken = 0;             // when the job has taken so many,
-  std::chrono::milliseconds later{0};  // and so long after that
-};
-
-// Runs `life` in a process of its own, to its end or to its death. True: it was killed.
-bool in_a_process(const World& world, const std::function<void(const World&)>& life, std::optional<Death> death) {
-  const pid_t child = fork();
-  if (child == 0) {
-    try {
-      life(world);
-      _exit(0);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "bulk_work: %s\n", error.what());
-      _exit(1);
-    }
-  }
-  int status = 0;
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (death && world.shared->taken >= death->taken) {
-      std::this_thread::sleep_for(death->later);
-      kill(child, SIGKILL);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  if (WIFSIGNALED(status)) return true;
-  if (WEXITSTATUS(status) != 0) throw std::runtime_error("a life ended badly");
-  return false;
-}
-
-void expect(bool holds, const std::string& what, int& failures) {
-  if (!holds) std::printf("FAILED: %s\n", what.c_str());
-  if (!holds) ++failures;
-}
-
 int judge(const World& world, std::uint64_t kills) {
   const std::unique_ptr<Clock> clock = make_system_clock();
-  store::CapableStore opened = open(world, *clock);
+  store::CapableStore opened = open_store(world.folder, *clock);
   boost::asio::io_context context{1};
   const store::InboxJob job = must(test::run(context, opened.inbox_jobs->jobs())).front();
   int failures = 0;
@@ -266,45 +202,25 @@ int judge(const World& world, std::uint64_t kills) {
 }
 
 int run(std::uint64_t deliveries, std::uint64_t kills, const std::filesystem::path& folder) {
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
   World world{.folder = folder, .deliveries = deliveries, .shared = nullptr, .delivered = {}};
-  world.shared = new (shared_memory<void>(sizeof(Shared))) Shared;
-  world.delivered = {shared_memory<std::uint8_t>(deliveries), deliveries};
-  const auto seconds_since = [](steady_clock::time_point from) {
-    return std::chrono::duration<double>(steady_clock::now() - from).count();
-  };
+  world.shared = new (shared_memory(sizeof(Shared))) Shared;
+  world.delivered = {static_cast<std::uint8_t*>(shared_memory(deliveries)), deliveries};
   steady_clock::time_point began = steady_clock::now();
-  in_a_process(world, prepare, std::nullopt);
+  in_a_process([&] { prepare(world); }, {});
   std::printf("%llu dead letters in %.1f s\n", static_cast<unsigned long long>(deliveries), seconds_since(began));
   began = steady_clock::now();
-  std::uint64_t killed = 0;
-  for (std::uint64_t i = 0; i < kills; ++i) {
-    const Death death{.taken = deliveries * (i + 1) / (kills + 2), .later = std::chrono::milliseconds(i * 7 % 20)};
-    killed += in_a_process(world, live, death) ? 1 : 0;
-  }
-  in_a_process(world, live, std::nullopt);
+  const auto life = [&] { live(world); };
+  const std::uint64_t killed = live_and_die(life, kills, deliveries, [&] { return world.shared->taken.load(); });
   const double took = seconds_since(began);
   std::printf("sent again in %.1f s, %.0f a second, with %llu kills\n", took, static_cast<double>(deliveries) / took,
               static_cast<unsigned long long>(killed));
-  int code = world.shared->ended ? judge(world, killed) : 1;
-  if (killed < kills) code = 1;
-  std::filesystem::remove_all(folder);
-  return code;
+  const int code = world.shared->ended ? judge(world, killed) : 1;
+  return killed < kills ? 1 : code;
 }
 
 }  // namespace
 }  // namespace semel::faults
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "bulk_work DELIVERIES KILLS FOLDER\n");
-    return 2;
-  }
-  try {
-    return semel::faults::run(std::strtoull(argv[1], nullptr, 10), std::strtoull(argv[2], nullptr, 10), argv[3]);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bulk_work: %s\n", error.what());
-    return 1;
-  }
+  return semel::faults::main_of(argc, argv, "DELIVERIES", semel::faults::run);
 }

@@ -43,9 +43,6 @@ class JointClaimTest : public OnceTest {
       fence = grant.fence;
       return test::give(outcome);
     };
-    if (events.size() == 1) {
-      return test::run(context, run_alone(&once, events.data(), &policy, std::move(action), {}));
-    }
     return test::run(context, run_jointly(&once, &clock, events, &policy, ++company, std::move(action)));
   }
 

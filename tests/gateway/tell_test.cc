@@ -32,7 +32,8 @@ using telemetry::Ending;
 class TellTest : public testing::Test {
  protected:
   Told told(Answer answer, std::optional<Told> first = std::nullopt) {
-    return tell(incoming, job, {.answer = std::move(answer)}, std::move(first));
+    JointAnswer joint{.answer = std::move(answer)};
+    return tell(incoming, job, joint, first);
   }
   [[nodiscard]] Time later() const { return world.clock.now() + Millis{60'000}; }
 
@@ -65,7 +66,7 @@ TEST_F(TellTest, ReplaysAndRemembers) {
   EXPECT_EQ(again.fence, 3U);
   EXPECT_EQ(own(again).status, 201);
   EXPECT_TRUE(has(own(again), "Idempotent-Replayed"));
-  EXPECT_EQ(std::get<OwnReply>(again.reply).body_of, before);
+  EXPECT_EQ(std::get<OwnReply>(again.reply).stored, before);
   const ReplayCache::Entry* const hot = world.replays.find(test::key_of(1));
   ASSERT_NE(hot, nullptr);
   EXPECT_EQ(hot->response, before);

@@ -83,7 +83,8 @@ class World {
                                    .companies = companies_,
                                    .glance = nullptr,
                                    .dispatcher = nullptr,
-                                   .lookup = nullptr};
+                                   .lookup = nullptr,
+                                   .reminders = nullptr};
 };
 
 }  // namespace semel::test

@@ -176,6 +176,24 @@ class InboxContract : public testing::TestWithParam<InboxBackend> {
     order.retain_ended = hour;
     return run(context_, opened_.inbox->settle(std::move(order)));
   }
+  // The first attempt ends; what came with the event is kept for so long.
+  void settle_for(const core::EventId& id, const std::string& to, DeliveryState state, Millis retain) {
+    store::SettleOrder order;
+    order.id = id;
+    order.to = to;
+    order.attempt = 1;
+    order.state = state;
+    order.why = "a test";
+    order.retain_ended = retain;
+    const Result<void> settled = run(context_, opened_.inbox->settle(std::move(order)));
+    if (!settled) throw std::runtime_error(settled.error().detail);
+  }
+  void sweep() {
+    for (int round = 0; round < 3; ++round) {
+      const Result<std::size_t> swept = run(context_, opened_.inbox_desk->sweep_inbox(100));
+      if (!swept) throw std::runtime_error(swept.error().detail);
+    }
+  }
   Result<AcceptedEvent> change(const core::EventId& id, DeliveryChange::What what) {
     DeliveryChange made;
     made.id = id;

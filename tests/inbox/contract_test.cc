@@ -92,6 +92,19 @@ TEST_P(InboxContract, TakesWhatIsDue) {
   expect_balance();
 }
 
+// What was done at the first attempt has not failed; what was done at the second has failed once.
+TEST_P(InboxContract, CountsTheAttemptsThatFailed) {
+  const AcceptedEvent once = accept("once");
+  const AcceptedEvent twice = accept("twice");
+  ASSERT_EQ(take().size(), 2U);
+  ASSERT_TRUE(settle(once.id, 1, DeliveryState::done).has_value());
+  ASSERT_TRUE(settle(twice.id, 1, DeliveryState::waiting).has_value());
+  ASSERT_EQ(take().size(), 1U);
+  ASSERT_TRUE(settle(twice.id, 2, DeliveryState::done).has_value());
+  EXPECT_EQ(see(once.id).tries, 0U);
+  EXPECT_EQ(see(twice.id).tries, 1U);
+}
+
 // The oldest that had to wait is known while it has not ended, whether it waits or is tried again just now; what runs
 // since it came is not old yet.
 TEST_P(InboxContract, KnowsTheOldestThatWaits) {
@@ -176,6 +189,31 @@ TEST_P(InboxContract, DeliversToSeveral) {
   ASSERT_TRUE(settle(event.id, 1, DeliveryState::dead, Millis{0}, "mail").has_value());
   ASSERT_TRUE(settle(event.id, 1, DeliveryState::done).has_value());
   EXPECT_EQ(count(DeliveryState::skipped), 1U);
+  expect_balance();
+}
+
+// What nobody is to get is dead when it is accepted: no queue has it, it is counted, and an operator can send it.
+TEST_P(InboxContract, KeepsWhatIsDeadFromTheBeginning) {
+  AcceptOrder made = order("evt_1", true, {"billing", "crm"});
+  made.to[0].room = false;
+  made.to[0].dead_for = "key-reused";
+  const AcceptedEvent event = accept(made);
+  EXPECT_EQ(event.deliveries[0].state, DeliveryState::dead);
+  EXPECT_EQ(event.deliveries[1].state, DeliveryState::running);
+  EXPECT_EQ(see(event.id).state, DeliveryState::dead);
+  EXPECT_EQ(see(event.id).why, "key-reused");
+  EXPECT_EQ(see(event.id).attempt, 0U);
+  EXPECT_TRUE(take().empty());
+  EXPECT_EQ(count(DeliveryState::dead), 1U);
+  EXPECT_EQ(count(DeliveryState::skipped), 0U);
+  const Result<store::Acceptance> again = offer(made);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_TRUE(std::holds_alternative<store::KnownEvent>(*again));
+  EXPECT_EQ(count(DeliveryState::dead), 1U);
+  expect_balance();
+  ASSERT_TRUE(change(event.id, DeliveryChange::What::redeliver).has_value());
+  ASSERT_EQ(take().size(), 1U);
+  ASSERT_TRUE(settle(event.id, 1, DeliveryState::done).has_value());
   expect_balance();
 }
 

@@ -68,20 +68,24 @@ store::CapableStore InboxDatabase::open(Clock& /*clock*/, const std::vector<core
 void InboxDatabase::clear() const {
   run("TRUNCATE semel.keys, semel.objects, semel.doubts, semel.inbox_events, semel.inbox_parcels, "
       "semel.inbox_deliveries, semel.inbox_due, semel.inbox_taken, semel.inbox_lines, semel.inbox_newest, "
-      "semel.inbox_drops, semel.inbox_counts, semel.inbox_controls, semel.inbox_holders");
+      "semel.inbox_drops, semel.inbox_figures, semel.inbox_begins, semel.inbox_controls, semel.inbox_holders, "
+      "semel.inbox_jobs, "
+      "semel.inbox_job_counts, semel.inbox_leads");
 }
 
 void InboxDatabase::age(Millis by) const {
   const std::string ms = std::to_string(by.count());
   const std::string interval = "interval '" + ms + " milliseconds'";
-  run("BEGIN; UPDATE semel.keys SET claimed_at = claimed_at - " + interval + ", lease_until = lease_until - " +
-      interval + ", expires_at = expires_at - " + interval +
+  run("BEGIN; DELETE FROM semel.inbox_begins; UPDATE semel.keys SET claimed_at = claimed_at - " + interval +
+      ", lease_until = lease_until - " + interval + ", expires_at = expires_at - " + interval +
       "; UPDATE semel.inbox_events SET expires_at = expires_at - " + ms +
       "; UPDATE semel.inbox_deliveries SET due = due - " + ms + ", since = since - " + ms + ", changed = changed - " +
       ms + ", drop_at = CASE drop_at WHEN 0 THEN 0 ELSE drop_at - " + ms +
       " END; UPDATE semel.inbox_due SET at = at - " + ms + "; UPDATE semel.inbox_newest SET until = until - " + ms +
       "; UPDATE semel.inbox_drops SET at = at - " + ms +
-      "; UPDATE semel.inbox_holders SET alive_until = alive_until - " + ms + "; COMMIT");
+      "; UPDATE semel.inbox_holders SET alive_until = alive_until - " + ms +
+      "; UPDATE semel.inbox_jobs SET planned_at = planned_at - " + ms +
+      "; UPDATE semel.inbox_leads SET free_at = free_at - " + ms + "; COMMIT");
 }
 
 }  // namespace semel::test

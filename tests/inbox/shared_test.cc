@@ -4,24 +4,22 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <future>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
 #include "core/event_id.h"
 #include "inbox/inbox_database.h"
+#include "inbox/shared_node.h"
 #include "store/capable_store.h"
 #include "store/inbox.h"
 #include "store/inbox_desk.h"
@@ -30,102 +28,17 @@
 #include "support/relay.h"
 #include "support/run.h"
 #include <semel/clock.h>
-#include <semel/key.h>
-#include <semel/response.h>
 #include <semel/result.h>
-#include <semel/store.h>
 #include <semel/stores.h>
 
 namespace semel::test {
 namespace {
 
-using store::AcceptedEvent;
-using store::DeliveryState;
-
-constexpr Millis lease{3'600'000};
-
-// One process.
-class Node {
- public:
-  explicit Node(store::CapableStore opened) : opened_(std::move(opened)) {}
-
-  Result<store::Acceptance> offer(const std::string& text, bool room) {
-    store::AcceptOrder order;
-    order.key = make_key("webhook:/h", "", text).value();
-    order.ttl = 24 * lease;
-    order.owner = ++owners_;
-    order.source = "/h";
-    order.type = std::string("with a \0 in it", 14);
-    order.to.push_back({.name = "billing", .room = room, .skipped_by = {}});
-    order.parcel = std::make_shared<const store::Parcel>(store::Parcel{.status = 200, .fields = {}, .body = text});
-    order.depth_max = 1'000'000;
-    order.bytes_max = 1ULL << 40U;
-    store::AcceptReply reply = [](const core::EventId&, const Key&, const Fence&) {
-      return std::make_shared<const Response>(Response{.status = 200, .fields = {}, .body = {}});
-    };
-    return run(context_, opened_.inbox->accept(std::move(order), std::move(reply)));
-  }
-  AcceptedEvent accept(const std::string& text, bool room) {
-    Result<store::Acceptance> accepted = offer(text, room);
-    if (!accepted) throw std::runtime_error(accepted.error().detail);
-    return std::get<AcceptedEvent>(*accepted);
-  }
-  std::vector<store::TakenDelivery> take(std::size_t limit = 1'000) {
-    store::TakeOrder order{.to = "billing", .limit = limit, .replays_max = limit};
-    Result<store::TakenDeliveries> taken = run(context_, opened_.inbox->take(std::move(order)));
-    if (!taken) throw std::runtime_error(taken.error().detail);
-    return std::move(taken->deliveries);
-  }
-  Result<void> settle(const core::EventId& id, std::uint32_t attempt, DeliveryState state = DeliveryState::done) {
-    store::SettleOrder order;
-    order.id = id;
-    order.to = "billing";
-    order.attempt = attempt;
-    order.state = state;
-    order.retain_ended = lease;
-    return run(context_, opened_.inbox->settle(std::move(order)));
-  }
-  // What it has adopted until nothing was left.
-  void adopt() {
-    for (int round = 0; round < 1'000; ++round) {
-      const Result<std::size_t> adopted =
-          run(context_, opened_.inbox->adopt({.limit = 64, .rest = lease, .holding = {}}));
-      if (!adopted) throw std::runtime_error(adopted.error().detail);
-      if (*adopted == 0) return;
-    }
-    throw std::runtime_error("there is always something left to adopt");
-  }
-  store::DeliveryTally tally() {
-    const Result<std::size_t> swept = run(context_, opened_.inbox_desk->sweep_inbox(1'000));
-    if (!swept) throw std::runtime_error(swept.error().detail);
-    Result<std::vector<store::DeliveryTally>> tallies = run(context_, opened_.inbox_desk->status());
-    if (!tallies) throw std::runtime_error(tallies.error().detail);
-    return tallies->empty() ? store::DeliveryTally{} : tallies->front();
-  }
-  bool may_begin(const core::EventId& id) { return opened_.inbox->may_begin(id, "billing"); }
-  store::CapableStore& opened() { return opened_; }
-  boost::asio::io_context& context() { return context_; }
-
- private:
-  boost::asio::io_context context_{1};
-  store::CapableStore opened_;
-  static inline std::atomic<std::uint64_t> owners_{0};
-};
-
-// Waits until `holds`, for a minute at most.
-bool soon(const std::function<bool()>& holds) {
-  for (int i = 0; i < 6'000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(Millis{10});
-  }
-  return false;
-}
-
 class SharedInbox : public testing::Test {
  protected:
   SharedInbox() : database_(InboxDatabase::of(InboxServer::postgres, false)) { database_->clear(); }
 
-  std::unique_ptr<Node> node() { return std::make_unique<Node>(database_->open(*clock_)); }
+  std::unique_ptr<SharedNode> node() { return std::make_unique<SharedNode>(database_->open(*clock_)); }
 
   std::unique_ptr<Clock> clock_ = make_system_clock();
   std::shared_ptr<InboxDatabase> database_;
@@ -138,7 +51,7 @@ TEST_F(SharedInbox, WhatWaitsIsTakenOnce) {
   constexpr std::size_t count = 200;
   for (std::size_t i = 0; i < count; ++i) first->accept("evt_" + std::to_string(i), false);
   std::vector<std::vector<core::EventId>> taken(2);
-  const auto drain = [&](Node& node, std::vector<core::EventId>& into) {
+  const auto drain = [&](SharedNode& node, std::vector<core::EventId>& into) {
     for (int round = 0; round < 2'000 && taken[0].size() + taken[1].size() < count; ++round) {
       for (const store::TakenDelivery& each : node.take(7)) into.push_back(each.event.id);
     }
@@ -159,7 +72,7 @@ TEST_F(SharedInbox, AnEventIsAcceptedOnce) {
   const auto second = node();
   std::atomic<int> accepted{0};
   std::atomic<int> known{0};
-  const auto offer = [&](Node& node) {
+  const auto offer = [&](SharedNode& node) {
     for (int i = 0; i < 100; ++i) {
       const Result<store::Acceptance> answer = node.offer("evt_" + std::to_string(i), true);
       if (answer && std::holds_alternative<AcceptedEvent>(*answer)) ++accepted;
@@ -199,7 +112,7 @@ TEST_F(SharedInbox, WhatADeadNodeRanIsAdoptedOnce) {
   EXPECT_TRUE(second->take().empty()) << "a handler may still be at work";
   database_->age(lease);
   std::map<core::EventId, int> tries;
-  for (Node* const each : {second.get(), third.get()}) {
+  for (SharedNode* const each : {second.get(), third.get()}) {
     for (const store::TakenDelivery& taken : each->take()) {
       ++tries[taken.event.id];
       EXPECT_EQ(taken.event.deliveries.front().attempt, 2U);
@@ -254,7 +167,7 @@ TEST_F(SharedInbox, AnAcceptanceThatWasNotHeardOfIsFound) {
   options.connections = 1;
   Result<store::CapableStore> opened = store::postgres::open_with_keys(*clock_, options, {}, contract_beat);
   ASSERT_TRUE(opened.has_value()) << opened.error().detail;
-  Node node(*std::move(opened));
+  SharedNode node(*std::move(opened));
   node.accept("first", true);
   std::set<core::EventId> running;
   constexpr std::size_t count = 10;
@@ -292,7 +205,7 @@ TEST_F(SharedInbox, WorksOnShards) {
   options.time_max = Millis{30'000};
   Result<store::CapableStore> opened = store::postgres::open_with_keys(*clock_, options, {}, contract_beat);
   ASSERT_TRUE(opened.has_value()) << opened.error().detail;
-  Node sharded(*std::move(opened));
+  SharedNode sharded(*std::move(opened));
   for (int i = 0; i < 30; ++i) sharded.accept("evt_" + std::to_string(i), false);
   EXPECT_TRUE(std::holds_alternative<store::KnownEvent>(*sharded.offer("evt_3", true)));
   const std::vector<store::TakenDelivery> taken = sharded.take();

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Fault away{.kind = FaultKind::refused};
 constexpr Fault answer_lost{.kind = FaultKind::answer_lost};
+constexpr Fault silent{.kind = FaultKind::request_lost, .delay = Millis{5'000}};
 
 class Later : public OnceTest {
  protected:
@@ -95,6 +96,21 @@ TEST_F(Later, ClaimsNothing) {
     const Answer answer = call(answering({.verdict = Verdict::release, .response = response_of("busy")}));
     EXPECT_TRUE(std::holds_alternative<Ran>(answer)) << i;
   }
+}
+
+// Every end runs into the time-out of the store. The caller is answered after the first, and does not wait for five of
+// them; the store hears later what became of the key.
+TEST_F(Later, DoesNotKeepTheCallerForSeveralTimeOuts) {
+  faulty.follow([](StoreCall call) { return call == StoreCall::complete ? silent : Fault{}; });
+  const Slot slot = start_faulty(answering(kept("paid")));
+  pass(Millis{4'900});
+  EXPECT_FALSE(slot->has_value());
+  pass(Millis{300});
+  ASSERT_TRUE(slot->has_value());
+  EXPECT_EQ(refused(**slot).problem.type, ProblemType::outcome_unknown);
+  heal();
+  pass(Millis{10'000});
+  EXPECT_TRUE(std::holds_alternative<Replayed>(call(must_not_run())));
 }
 
 // The same if another caller's release was lost.

@@ -43,6 +43,14 @@ TEST(Forward, PassesOnTheRequestAndAddsItsWay) {
                             {"Idempotency-Attempt", "3"}}));
 }
 
+// Nobody called us for a request of our own, so it says nothing of a caller.
+TEST(Forward, SaysNothingOfACallerThatThereIsNot) {
+  const Hop own{.scheme = {}, .host = {}, .via = "semel"};
+  EXPECT_EQ(
+      forwarded({.fields = {{"Idempotency-Key", "k"}}}, own),
+      (Fields{{"Host", "app:3000"}, {"Idempotency-Key", "k"}, {"Via", "1.1 semel"}, {"Idempotency-Attempt", "3"}}));
+}
+
 // OPTIONS counts its hops: 0 ends here, more goes on with one less. Other methods do not.
 TEST(Forward, CountsTheHopsOfOptions) {
   const auto reach = [](std::string method, std::vector<std::pair<std::string, std::string>> fields) {

@@ -34,6 +34,19 @@ class Skipped(Exception):
     """This machine cannot do it; the text says why."""
 
 
+@contextlib.contextmanager
+def small_disk(folder, size):
+    """A tmpfs, gone when this is left."""
+    folder.mkdir(exist_ok=True)
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=False,
+                                           capture_output=True).returncode != 0:
+        raise Skipped("this user may not mount a tmpfs")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=False)
+
+
 @dataclasses.dataclass
 class Report:
     """What happened, in counts that the table adds up, and what went wrong."""

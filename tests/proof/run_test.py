@@ -9,6 +9,7 @@ import json
 import pathlib
 import sys
 import tempfile
+import threading
 import types
 import unittest
 
@@ -60,7 +61,7 @@ class Run(unittest.TestCase):
         given = {"only": [], "binary": self.binary, "build": self.results, "results": self.results, "seed": 5, "keep": False,
                  "notes": self.notes,
                  "failures": self.results / "failures", "planted": {}, "trace": False, "record": False, "seconds": None,
-                 "anew": False}
+                 "anew": False, "jobs": 1}
         return argparse.Namespace(**{**given, **more})
 
     def fault(self, episodes, interrupted_at=None, violations=None):
@@ -133,6 +134,36 @@ class Run(unittest.TestCase):
         code, said = self.go(faults=faults, seconds=1e-9)
         self.assertEqual((code, faults["first"].seeds), (3, []), said)
         self.assertEqual(self.go(faults=faults)[0], 0)
+
+    def test_several_at_a_time(self):
+        """Each fault that is not done yet is run by a process of its own, which leaves the rows of the others as they are."""
+        faults = {name: self.fault(5) for name in ("first", "second", "third")}
+        self.go(faults=faults, only=["second"])
+        both, started = threading.Barrier(2, timeout=10), []
+
+        def apart(name, options):
+            started.append(name)
+            notes = resume.Notes("release", self.options(only=[name]))
+            both.wait()  # each has read what the other will have overtaken
+            row = notes.row(name, faults[name])
+            while row.episodes < 5:
+                row.add(proof.Report({"kills": 10, "requests": 100, "retries": 50}), "", 1.0, 0)
+                notes.save()
+            return 0
+
+        self.run_module.run_apart = apart
+        code, said = self.go(faults=faults, jobs=2)
+        self.assertEqual((code, sorted(started)), (0, ["first", "third"]), said)
+        self.assertIn("150 kills", said)
+        self.assertEqual([len(fault.seeds) for fault in faults.values()], [0, 5, 0])
+        self.run_module.run_apart = lambda name, options: 1
+        self.assertEqual(self.go(faults=faults, jobs=2, anew=True)[0], 1, "a promise was broken in one of them")
+
+    def test_several_at_a_time_in_pieces(self):
+        faults = {"first": self.fault(5), "second": self.fault(5)}
+        self.run_module.run_apart = lambda name, options: 3
+        code, said = self.go(faults=faults, jobs=2, seconds=60)
+        self.assertEqual((code, faults["first"].seeds), (3, []), said)
 
     def test_too_little_and_violations_are_failures(self):
         """Also where the promise was broken in an episode that is not the last; the fault is then tried again by the next run."""

@@ -8,16 +8,15 @@
 // A seed that once failed belongs into seeds.txt.
 
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "sim/number_from.h"
 #include "sim/simulation.h"
 #include "support/places.h"
 
@@ -34,12 +33,6 @@ constexpr std::uint64_t steps_default = 1'000'000;
 #else
 constexpr std::uint64_t steps_default = 20'000'000;
 #endif
-
-std::optional<std::uint64_t> number_from(const char* name) {
-  const char* text = std::getenv(name);
-  if (text == nullptr) return std::nullopt;
-  return std::stoull(text);
-}
 
 Stats run(std::uint64_t seed) {
   Simulation simulation(seed);

@@ -98,7 +98,7 @@ class Sealed : public Place {
 class Database : public Place {
  public:
   Database(std::string url, const std::string& name) : url_(std::move(url)) {
-    PostgresServer::shared().run("TRUNCATE semel.keys, semel.objects, semel.doubts, semel.history", name);
+    PostgresServer::shared().run("TRUNCATE semel.keys, semel.objects, semel.doubts, semel.history, semel.notes", name);
   }
 
   store::CapableStore open(Clock& clock) override { return open_with(clock, {}); }

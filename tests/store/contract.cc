@@ -55,6 +55,8 @@ void StoreContract::open() {
   desk_ = opened.desk;
   audit_ = opened.audit;
   kept_ = opened.history;
+  notes_ = opened.notes;
+  roll_ = opened.roll;
   store_ = std::move(opened.store);
 }
 

@@ -25,7 +25,9 @@
 #include "store/crew.h"
 #include "store/desk.h"
 #include "store/history.h"
+#include "store/key_roll.h"
 #include "store/lookup.h"
+#include "store/notes.h"
 #include "support/virtual_clock.h"
 #include <semel/clock.h>
 #include <semel/reopening.h>
@@ -86,6 +88,8 @@ class StoreContract : public testing::TestWithParam<Backend> {
   store::Desk* desk_ = nullptr;  // the same
   store::AuditLog* audit_ = nullptr;
   store::History* kept_ = nullptr;  // its telemetry
+  store::Notes* notes_ = nullptr;
+  store::KeyRoll* roll_ = nullptr;
 
  private:
   void open();

@@ -1,8 +1,11 @@
 // A look at a key: what holds it, without writing.
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -46,6 +49,45 @@ TEST_P(StoreContract, ALookSeesWhoRuns) {
   EXPECT_LE(held->lease_left, ample);
   EXPECT_GT(held->left, ample);
   EXPECT_EQ(said(complete(key, granted.fence, answer_of("one"))), "ok") << "the look has not changed the claim";
+}
+
+// Many at once are the same as one by one, whatever each of them is, and keep their order.
+TEST_P(StoreContract, ALookAtManyIsThatAtEach) {
+  ASSERT_NE(lookup_, nullptr);
+  const Key done = fresh_key();
+  ASSERT_EQ(said(complete(done, take(done).fence, answer_of("one", 202))), "ok");
+  const Key lapsed = fresh_key();
+  Terms brief_lease = terms();
+  brief_lease.lease = brief();
+  take(lapsed, brief_lease);
+  const Key running = fresh_key();
+  take(running);
+  const Key released = fresh_key();
+  ASSERT_EQ(said(release(released, take(released).fence)), "ok");
+  outlast(brief());
+  const std::vector<Key> keys{running, fresh_key(), done, lapsed, released, done};
+  std::vector<std::optional<Held>> together;
+  for (auto from = keys.begin(); from != keys.end();) {
+    const auto count =
+        std::min<std::ptrdiff_t>(keys.end() - from, static_cast<std::ptrdiff_t>(lookup_->together_max()));
+    const auto part = run(context_, lookup_->look_up_together({from, from + count}));
+    ASSERT_TRUE(part) << part.error().detail;
+    ASSERT_EQ(part->size(), static_cast<std::size_t>(count));
+    together.insert(together.end(), part->begin(), part->end());
+    from += count;
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::optional<Held> alone = found(context_, lookup_, keys[i]);
+    ASSERT_EQ(together[i].has_value(), alone.has_value()) << i;
+    if (!alone) continue;
+    EXPECT_EQ(together[i]->record.key.id, keys[i].id) << i;
+    EXPECT_EQ(together[i]->record.state, alone->record.state) << i;
+    EXPECT_EQ(together[i]->record.fence, alone->record.fence) << i;
+  }
+  EXPECT_FALSE(together[1]);
+  ASSERT_TRUE(together[2] && together[3]);
+  EXPECT_EQ(*together[2]->record.response, *answer_of("one", 202));
+  EXPECT_EQ(together[3]->record.state, Record::State::unknown);
 }
 
 // An answer is seen byte for byte, encrypted or not.

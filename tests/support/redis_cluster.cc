@@ -34,7 +34,7 @@ RedisCluster::RedisCluster(const RedisBehindTls* tls) : tls_(tls) {
   std::string create = "redis-cli --cluster create" + (tls_ == nullptr ? std::string() : tls_->for_shell());
   for (std::size_t i = 0; i < server_count; ++i) {
     ports_.push_back(free_port());
-    const std::string bus = std::to_string(free_port());
+    const std::string& bus = buses_.emplace_back(std::to_string(free_port()));
     const std::string port = std::to_string(ports_.back());
     std::vector<std::string> settings{(tls_ == nullptr ? "port " : "tls-port ") + port,
                                       "bind 127.0.0.1",

@@ -28,6 +28,8 @@ class RedisCluster {
   [[nodiscard]] std::string url() const;
   [[nodiscard]] const std::vector<std::unique_ptr<RedisServer>>& servers() const { return servers_; }
   [[nodiscard]] std::uint16_t port(std::size_t server) const { return ports_.at(server); }
+  // The port by which members talk to each other, as text.
+  [[nodiscard]] const std::string& bus(std::size_t server) const { return buses_.at(server); }
   // Which servers are primaries now.
   [[nodiscard]] std::vector<std::size_t> primaries() const;
   // The primary that has the slot, and the replica that follows it; throws if there is none.
@@ -42,6 +44,7 @@ class RedisCluster {
  private:
   const RedisBehindTls* const tls_;
   std::vector<std::uint16_t> ports_;
+  std::vector<std::string> buses_;
   std::vector<std::unique_ptr<RedisServer>> servers_;
 };
 

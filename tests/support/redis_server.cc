@@ -2,8 +2,12 @@
 #include "support/redis_server.h"
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -27,6 +31,8 @@ namespace semel::test {
 namespace {
 
 constexpr auto start_max = std::chrono::seconds(30);
+constexpr int first_port = 12'000;
+constexpr int last_port = 31'999;  // behind it are those that outgoing connections get
 
 void execute(const std::vector<std::string>& command, const std::filesystem::path& log) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -61,16 +67,24 @@ pid_t start_program(const std::vector<std::string>& command, const std::filesyst
 }
 
 std::uint16_t free_port() {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  const bool bound = bind(descriptor, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  close(descriptor);
-  if (!bound) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
+  static std::mutex mutex;
+  static std::set<std::uint16_t> given;
+  static std::mt19937 choose{std::random_device{}()};
+  std::uniform_int_distribution<int> ports(first_port, last_port);
+  const std::scoped_lock lock(mutex);
+  for (int tries = 0; tries < 1'000; ++tries) {
+    const auto port = static_cast<std::uint16_t>(ports(choose));
+    if (!given.insert(port).second) continue;
+    const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    const bool bound = bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    close(descriptor);
+    if (bound) return port;
+  }
+  throw std::runtime_error("no free port");
 }
 
 RedisServer::RedisServer(std::vector<std::string> settings) : settings_(std::move(settings)) {

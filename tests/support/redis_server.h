@@ -48,7 +48,7 @@ class RedisServer {
   pid_t pid_ = -1;
 };
 
-// A port on the loopback that is free now.
+// A port on the loopback that is free now, and that no outgoing connection is given; never one twice.
 std::uint16_t free_port();
 
 // Starts a program that ends with this one; what it prints goes to `log`. Throws if there is no new process.

@@ -56,6 +56,7 @@ Relay::~Relay() {
   acceptor_.join();
   cut();
   for (std::thread& pump : pumps_) pump.join();
+  for (const int socket : swallowed_) close(socket);
   close(listener_);
   unlink(path_.c_str());
 }
@@ -75,6 +76,11 @@ void Relay::accept_all() {
       return;
     }
     const int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (swallows_) {
+      const std::scoped_lock lock(mutex_);
+      swallowed_.insert(swallowed_.end(), {client, server});
+      continue;
+    }
     const sockaddr_un address = address_of(server_);
     if (connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
       close(client);

@@ -2,6 +2,7 @@
 //
 //   pass     bytes go both ways
 //   deaf     what the client says goes on to the server; the answers are dropped
+//   swallow  those that come after it are taken, and hear nothing; those that are there pass
 //   cut()    closes every connection, both sides of it: an answer that had not arrived never does. Those that come
 //            after it pass
 #pragma once
@@ -25,7 +26,8 @@ class Relay {
   Relay& operator=(const Relay&) = delete;
 
   void deaf() { deaf_ = true; }
-  void pass() { deaf_ = false; }
+  void pass() { deaf_ = swallows_ = false; }
+  void swallow() { swallows_ = true; }
   void cut();
   // How many bytes the clients have sent since the start.
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
@@ -38,11 +40,13 @@ class Relay {
   const std::string server_;
   int listener_;
   std::atomic<bool> deaf_ = false;
+  std::atomic<bool> swallows_ = false;
   std::atomic<std::uint64_t> generation_ = 0;  // how often connections have been cut
   std::atomic<bool> closing_ = false;
   std::atomic<std::uint64_t> sent_ = 0;
   std::mutex mutex_;
   std::vector<int> sockets_;
+  std::vector<int> swallowed_;
   std::vector<std::thread> pumps_;
   std::thread acceptor_;
 };

@@ -1,7 +1,9 @@
 // Lines of the log: what is in them, what never is, and what becomes of them when nobody reads.
 #include "telemetry/request_log.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -12,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "core/utf8.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 
@@ -135,7 +138,7 @@ TEST(RequestLogTest, TellsNoKeyAndNoScope) {
   EXPECT_EQ(boost::json::parse(line).at("scope").as_string().size(), 12U);
 }
 
-// Whatever bytes a client sends, one entry is one line of JSON, and it says these bytes.
+// Whatever bytes a client sends, one entry is one line of JSON in ASCII, and it says these characters and bytes.
 TEST(RequestLogTest, EscapesWhateverComes) {
   std::string odd;
   for (int byte = 0; byte < 256; ++byte) odd.push_back(static_cast<char>(byte));
@@ -149,21 +152,19 @@ TEST(RequestLogTest, EscapesWhateverComes) {
     const auto byte = static_cast<unsigned char>(c);
     EXPECT_TRUE((byte >= 0x20 && byte < 0x7f) || c == '\n') << static_cast<int>(byte);
   }
-  const boost::json::value read = boost::json::parse(line);
-  for (const char* name : {"method", "path", "detail"}) {
-    const boost::json::string& text = read.at(name).as_string();
-    std::string bytes;  // each byte is written as the character of its number, and is read as UTF-8
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(text[i]);
-      if (byte < 0x80) {
-        bytes.push_back(text[i]);
-      } else {
-        const auto next = static_cast<unsigned char>(text[++i]);
-        bytes.push_back(static_cast<char>((byte & 0x03U) << 6U | (next & 0x3fU)));
-      }
+  std::string expected;  // characters as themselves; a byte that is none, as the character of its number
+  for (std::string_view rest = odd; !rest.empty();) {
+    const std::size_t size = std::max<std::size_t>(core::utf8_character_size(rest), 1);
+    const auto byte = static_cast<unsigned char>(rest.front());
+    if (size > 1 || byte < 0x80) {
+      expected.append(rest.substr(0, size));
+    } else {
+      expected.append({static_cast<char>(0xc0U | byte >> 6U), static_cast<char>(0x80U | (byte & 0x3fU))});
     }
-    EXPECT_EQ(bytes, odd) << name;
+    rest.remove_prefix(size);
   }
+  const boost::json::value read = boost::json::parse(line);
+  for (const char* name : {"method", "path", "detail"}) EXPECT_EQ(read.at(name).as_string(), expected) << name;
 }
 
 // Each line has its own time, also when many share a second and when the next one comes.

@@ -40,7 +40,7 @@ class Alerts(unittest.TestCase):
     def exported(self):
         """The names on /metrics, by the headings that the code writes; histograms have three each."""
         names = set()
-        for name, kind in re.findall(r'heading\(\s*out,\s*"(semel_\w+)",\s*"(\w+)"', self.sources):
+        for name, kind in re.findall(r'(?:heading|family)\(\s*out,\s*"(semel_\w+)",\s*"(\w+)"', self.sources):
             names |= {f"{name}_{part}" for part in ("bucket", "sum", "count")} if kind == "histogram" else {name}
         for name in re.findall(r'histogram\(\s*out,\s*"(semel_\w+)"', self.sources):
             names |= {f"{name}_{part}" for part in ("bucket", "sum", "count")}

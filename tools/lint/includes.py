@@ -2,7 +2,7 @@
 import re
 
 # A folder may include what its arrows lead to, and what that leads to. once, store and http stand side by side, as
-# guard and telemetry do, and gateway and api.
+# guard and telemetry do, gateway and api, and admin and outbox.
 BELOW = ("config", "once", "store", "http")
 ARROWS = {
     "core": (),
@@ -17,13 +17,17 @@ ARROWS = {
     "http": ("runtime",),
     "guard": BELOW,
     "telemetry": BELOW,
+    "auditor": ("telemetry",),
     "gateway": ("guard", "telemetry"),
     "api": ("guard", "telemetry"),
-    "admin": ("gateway", "api"),
-    "cli": ("admin",),
+    "outbox": ("gateway",),
+    "resolver": ("gateway",),
+    "admin": ("resolver", "api", "auditor"),
+    "cli": ("admin", "outbox"),
 }
 ORDER = ("core <- reading <- policy <- inbox <- webhook <- config; core <- runtime <- once, store, http; "
-         "all of these <- guard, telemetry <- gateway, api <- admin <- cli")
+         "all of these <- guard, telemetry <- auditor, gateway, api; gateway <- outbox, resolver; "
+         "auditor, api, resolver <- admin; admin, outbox <- cli")
 KEPT_APART = ("store",)  # the subfolders of these know the folder, which does not know them, nor do they know each other
 
 # No I/O, threads, clock, log or environment. One file may end the process with a message.

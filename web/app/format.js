@@ -72,13 +72,34 @@ export const share = (part, whole) => (whole > 0 ? `${figure((100 * part) / whol
 
 export const short = (id, digits = 12) => (id && id.length > digits ? `${id.slice(0, digits)}…` : id || "–");
 
+const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+// JSON with line breaks. Only white space changes: a number keeps every digit, and a member that is there twice stays.
+export function laidOut(json) {
+  let out = "";
+  let depth = 0;
+  let before = "";
+  const breakLine = () => `\n${"  ".repeat(depth)}`;
+  for (const [token] of json.matchAll(TOKENS)) {
+    const closes = token === "}" || token === "]";
+    const opened = before === "{" || before === "[";
+    if (closes) depth -= 1;
+    if (closes ? !opened : opened || before === ",") out += breakLine();
+    if (token === "{" || token === "[") depth += 1;
+    out += token === ":" ? ": " : token;
+    before = token;
+  }
+  return out;
+}
+
 // What a body is: text if it is UTF-8, JSON laid out, or bytes in hexadecimal.
 export function bodyText(base64) {
   const raw = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(raw);
     try {
-      return { kind: "JSON", text: JSON.stringify(JSON.parse(text), null, 2) };
+      JSON.parse(text);
+      return { kind: "JSON", text: laidOut(text) };
     } catch {
       return { kind: "text", text };
     }
@@ -92,7 +113,8 @@ export function bodyText(base64) {
   }
 }
 
-// The gateway writes bytes that others sent as \u00xx, one by one. Those that are UTF-8 are read as such.
+// Older gateways wrote what others sent as \u00xx, byte by byte, and it is in the audit log and the history since. Bytes that
+// are UTF-8 are read as such.
 export function utf8(text) {
   if (!/[\x80-\xff]/.test(text) || /[^\x00-\xff]/.test(text)) return text;
   try {
@@ -103,3 +125,11 @@ export function utf8(text) {
 }
 
 export const parse = (text) => JSON.parse(text, (_, value) => (typeof value === "string" ? utf8(value) : value));
+
+// What stands on a page, with characters that turn the direction of writing around as escapes.
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+export function upright(child) {
+  if (Array.isArray(child)) return child.map(upright);
+  return typeof child === "string" ? child.replace(TURNS, escaped) : child;
+}

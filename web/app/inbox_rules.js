@@ -1,13 +1,16 @@
 // What the pages of the inbox say about deliveries. Pure.
 import { clock, count, duration } from "./format.js";
 
-// In one sentence, why a delivery has not been made; empty if it has ended. `destination` may be missing.
+// In one sentence, why a delivery has not been made; empty if it was, or if nobody wants it. `destination` is undefined as long as it
+// has not been asked for, and null if there is none.
 export function whyNotYet(delivery, destination, now, zone) {
   const at = (time) => clock(Date.parse(time), zone);
   const { destination: name, state } = delivery;
   if (state === "running") return "It is being sent right now.";
   if (state === "unknown") return "It may have taken effect, and nobody knows: somebody has to say so.";
+  if (state === "dead") return "It will not be tried again by itself: remove the cause, then send it again.";
   if (state !== "waiting") return "";
+  if (destination === null) return `${name} is not in the configuration any more: it waits until it is again, or until somebody discards it.`;
   if (destination?.paused) {
     const until = destination.paused_until ? `until ${at(destination.paused_until)}` : "until somebody resumes it";
     return `${name} is paused ${until}${destination.reason ? `: ${destination.reason}` : ""}.`;
@@ -23,7 +26,44 @@ export function whyNotYet(delivery, destination, now, zone) {
   if (destination && destination.running >= destination.concurrency) {
     return `${name} is busy: ${count(destination.running)} of ${count(destination.concurrency)} run.`;
   }
+  if (destination?.rate) return `It is sent as soon as the rate of ${name} allows it: ${destination.rate}.`;
   return "Its turn comes at once.";
+}
+
+// The attempts of a delivery, the newest first: those that the history has, and a row for each number that it lacks. No more than
+// `most`; the rest is in `earlier`.
+export function attemptsOf(delivery, attempts = [], most = 50) {
+  const known = new Map(
+    attempts.filter((each) => each.destination === delivery.destination).map((each) => [each.attempt, each]),
+  );
+  const rows = [];
+  for (let number = delivery.attempt; number >= 1 && rows.length < most; number -= 1) {
+    const running = number === delivery.attempt && delivery.state === "running";
+    rows.push(known.get(number) ?? { attempt: number, missing: running ? "running" : "unnoted" });
+  }
+  return { rows, earlier: Math.max(0, delivery.attempt - rows.length) };
+}
+
+// What came of one attempt, in words.
+export function attemptSaid(each) {
+  if (each.missing === "running") return "under way";
+  if (each.missing) return "not noted: its gateway died, or there were too many in that second";
+  return lastAnswer(each);
+}
+
+// What came of the last attempt: the status once, and the words for it.
+export function lastAnswer({ status, why }) {
+  if (!status) return why || "–";
+  return why.includes(String(status)) ? why : `${status} ${why}`.trim();
+}
+
+// What an event came with, for people: [name, value]. What is no field of the request is kept under names with a colon; those that a
+// reader has no use for, or that say nothing, are left out.
+const SAID = { ":method": "Method", ":target": "Target", ":ip": "From", ":type": "Type", ":object": "Object", ":route": "Route" };
+export function cameWith(fields) {
+  return fields
+    .map(({ name, value }) => [name.startsWith(":") ? SAID[name] : name, value])
+    .filter(([name, value]) => name && value !== "");
 }
 
 // By destination, status and words; the largest first.

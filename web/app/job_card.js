@@ -13,12 +13,14 @@ export function CancelForm({ job, onDone, onLeave }) {
   return html`<${ActForm} act=${{ ...CANCEL, title: `Cancel job ${job.id}` }} send=${send} onLeave=${onLeave} />`;
 }
 
-export function JobCard({ id, onLeave }) {
+// `onOver` is called once, when nothing of it will change any more.
+export function JobCard({ id, onLeave, onOver = () => {} }) {
   const { session } = useDesk();
   const [asks, setAsks] = useState(false);
   const [over, setOver] = useState(false);
   const load = async (signal) => {
     const job = await get(`/v1/inbox/jobs/${id}`, signal);
+    if (jobIsOver(job) && !over) onOver();
     setOver(jobIsOver(job));
     return job;
   };

@@ -16,6 +16,7 @@ const PAGES = {
   doubt: lazy(() => import("./pages/doubt.js"), "Doubt"),
   webhooks: lazy(() => import("./pages/webhooks.js"), "Webhooks"),
   inbox: lazy(() => import("./pages/inbox.js"), "Inbox"),
+  outbox: lazy(() => import("./pages/outbox.js"), "Outboxes"),
   jobs: lazy(() => import("./pages/jobs.js"), "Jobs"),
   duplicates: lazy(() => import("./pages/duplicates.js"), "Duplicates"),
   doctor: lazy(() => import("./pages/doctor.js"), "Doctor"),
@@ -36,7 +37,7 @@ function Place({ route, session }) {
   if (!Page) return html`<${Empty} title="There is no such page">Choose one on the left, or search with /.<//>`;
   const place = PLACES.flatMap((group) => group.pages).find((page) => page.path === first);
   if (place && !offers(session, place.needs))
-    return html`<h1 id="title" tabindex="-1">${place.title}</h1><${Missing} what=${place.title.toLowerCase()} />`;
+    return html`<h1 id="title" tabindex="-1">${place.title}</h1><${Missing} what=${place.title.toLowerCase()} how=${place.how} />`;
   return html`<${Page} key=${route.path.join("/")} id=${id} query=${route.query} />`;
 }
 

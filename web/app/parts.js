@@ -138,5 +138,5 @@ export function Head({ title, lead = null, children = null }) {
     class="lead">${lead}</p>`}</div>${children}</header>`;
 }
 
-export const Missing = ({ what }) => html`<${Empty} title=${`This gateway has no ${what}`}>
-  Its version or its store does not offer it. Everything else works without.<//>`;
+export const Missing = ({ what, how }) => html`<${Empty} title=${`This gateway has no ${what}`}>
+  ${how ?? "Its version or its store does not offer it."} Everything else works without.<//>`;

@@ -9,13 +9,20 @@ const height = () => Math.round(letter() * 6.6);
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
+// The page can be used before uPlot has come: it is the largest file, and the first that nobody misses.
+function whenThere(then) {
+  if (window.uPlot) return then();
+  document.getElementById("uplot").addEventListener("load", then, { once: true });
+  return undefined;
+}
+
 function options({ width, series, zone, unit, span }) {
   const grid = { stroke: colour("line"), width: 1 };
   const axis = { stroke: colour("muted"), grid, ticks: { show: false }, font: `${Math.round(letter() * 0.78)}px system-ui, sans-serif`, gap: 4 };
   return {
     width,
     height: height(),
-    padding: [8, 4, 0, 0],
+    padding: [8, Math.round(letter() * 1.2), 0, 0], // half of the last time stands out to the right
     legend: { show: false },
     cursor: { sync: { key: "hour" }, y: false, points: { size: 5 }, drag: { x: false, y: false } },
     select: { show: false },
@@ -50,13 +57,14 @@ export function Plot({ times, series, unit = "", summary }) {
   // The last hour; of a process that is younger, its life, but not less than five minutes.
   span.current = [Math.max(end - 3600, Math.min(data[0][0] ?? end, end - 300)), end];
   const make = () => {
+    if (!box.current || !window.uPlot) return; // the reader has gone on, or the theme changed before uPlot came
     plot.current?.destroy();
     box.current.replaceChildren();
     const width = Math.max(120, box.current.clientWidth);
     plot.current = new window.uPlot(options({ width, series, zone, unit, span }), data, box.current);
   };
   useEffect(() => {
-    make();
+    whenThere(make);
     const wide = new ResizeObserver(() => {
       const width = Math.max(120, box.current?.clientWidth ?? 0);
       if (plot.current && Math.abs(plot.current.width - width) > 1) plot.current.setSize({ width, height: height() });

@@ -1,6 +1,6 @@
 // Where the reader is: `#/keys/5f1c?state=running` is {path: ["keys", "5f1c"], query: {state: "running"}}. What stands behind
 // the hash is never sent to a server, and stands in no log.
-import { useState, useEffect } from "./html.js";
+import { useState, useEffect, useMemo } from "./html.js";
 
 export function parseHash(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
@@ -18,13 +18,14 @@ export function parseHash(hash) {
 }
 
 export function useRoute() {
-  const [route, setRoute] = useState(() => parseHash(location.hash));
+  const [hash, setHash] = useState(() => location.hash);
   useEffect(() => {
-    const moved = () => setRoute(parseHash(location.hash));
+    const moved = () => setHash(location.hash);
     addEventListener("hashchange", moved);
+    moved(); // somebody may have followed a link between the first sight of the page and this line
     return () => removeEventListener("hashchange", moved);
   }, []);
-  return route;
+  return useMemo(() => parseHash(hash), [hash]);
 }
 
 export function href(path, query = {}) {

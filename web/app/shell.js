@@ -19,8 +19,9 @@ export const PLACES = [
   {
     group: "Events",
     pages: [
-      { path: "webhooks", title: "Webhooks", needs: "GET /v1/now" },
+      { path: "webhooks", title: "Webhooks", needs: "GET /v1/webhooks", how: "A [[webhook]] in its configuration makes one." },
       { path: "inbox", title: "Inbox", needs: "GET /v1/inbox" },
+      { path: "outbox", title: "Outbox", needs: "GET /v1/outbox", how: "An [[outbox]] in its configuration makes one; semel migrate --outbox prepares the database." },
       { path: "jobs", title: "Jobs", needs: "GET /v1/inbox/jobs" },
     ],
   },
@@ -41,8 +42,9 @@ export const PLACES = [
 ];
 
 // The link, or null if this gateway has not what the page needs.
-export function leads(session, link) {
-  const place = PLACES.flatMap((group) => group.pages).find((page) => link === href([page.path]));
+export function leads(session, link = "") {
+  const [page] = link.split("?");
+  const place = PLACES.flatMap((group) => group.pages).find(({ path }) => page === href([path]));
   return place && offers(session, place.needs) ? link : null;
 }
 
@@ -51,13 +53,18 @@ function Nav({ here, doubt }) {
   const groups = PLACES.map(({ group, pages }) => ({ group, pages: pages.filter((page) => offers(session, page.needs)) })).filter(
     ({ pages }) => pages.length,
   );
-  const current = { key: "keys", delivery: "inbox" }[here] ?? here;
-  return html`<nav aria-label="Pages"><a class="brand" href="#/now"><span class="mark" aria-hidden="true"></span>Semel</a>
+  const nav = useRef(null);
+  useEffect(() => {
+    // On a phone the pages stand in one row, which is longer than the screen.
+    const link = nav.current?.querySelector("[aria-current]");
+    if (link && nav.current.scrollWidth > nav.current.clientWidth) nav.current.scrollLeft = link.offsetLeft - nav.current.clientWidth / 3;
+  }, [here]);
+  return html`<nav aria-label="Pages" ref=${nav}><a class="brand" href="#/now"><span class="mark" aria-hidden="true"></span>Semel</a>
     ${groups.map(
       ({ group, pages }) =>
         html`<div class="group"><h2>${group}</h2><ul>${pages.map(
           (page) => html`<li>
-      <a href=${href([page.path])} aria-current=${current === page.path ? "page" : undefined}>${page.title}${
+      <a href=${href([page.path])} aria-current=${here === page.path ? "page" : undefined}>${page.title}${
         page.path === "doubt" && doubt ? html`<span class="badge" aria-label="${doubt} in doubt">${doubt}</span>` : null
       }</a></li>`,
         )}</ul></div>`,

@@ -2,6 +2,8 @@
 //
 // The thresholds are those of packaging/prometheus/semel.rules.yml where there is one.
 import { bytes, count, duration, figure } from "./format.js";
+import { ofOutboxes } from "./outbox_rules.js";
+import { lagOf } from "./webhook_rules.js";
 
 const FIVE = 5 * 60_000,
   TEN = 10 * 60_000,
@@ -44,14 +46,15 @@ function ofReadiness(ready) {
   }
   const found = [];
   if (ready.store && ready.store !== "writable")
-    found.push({ level: "red", what: "No key can be written", why: ready.store, link: "#/now" });
+    found.push({ level: "red", what: "No key can be written", why: ready.store, link: "#/config?find=store", go: "Which store" });
   for (const [name, state] of Object.entries(upstreamsOf(ready))) {
     if (state !== "reachable")
       found.push({
         level: "red",
         what: name ? `Upstream ${name} cannot be reached` : "An upstream cannot be reached",
         why: state,
-        link: "#/config",
+        link: "#/config?find=upstream",
+        go: "Which one",
       });
   }
   return found;
@@ -97,7 +100,8 @@ function ofStore(now) {
     found.push({
       level: "red",
       what: "The store does not answer",
-      link: "#/tail",
+      link: "#/tail?outcome=store-unavailable",
+      go: "Watch them",
       why: `${plural(errors, "request was", "requests were")} refused with 503 in the last 5 minutes.`,
     });
   }
@@ -106,7 +110,8 @@ function ofStore(now) {
     found.push({
       level: "red",
       what: "A stored answer cannot be read",
-      link: "#/config",
+      link: "#/tail?outcome=record-corrupt",
+      go: "Watch them",
       why: "It is damaged, was altered, or no key of store.encryption_keys opens it. Its key stays blocked.",
     });
   }
@@ -115,6 +120,8 @@ function ofStore(now) {
     found.push({
       level: "amber",
       what: "Making keys durable is slow",
+      link: "#/config?find=store",
+      go: "Which store",
       why: `99 % of commits take up to ${figure(slow)} ms, and each first run waits for two. Look at the disk or the database.`,
     });
   }
@@ -124,6 +131,8 @@ function ofStore(now) {
     found.push({
       level: full ? "red" : "amber",
       what: full ? "The disk is full" : "The disk is nearly full",
+      link: "#/config?find=store",
+      go: "Which folder",
       why: `${bytes(free)} are free; below ${bytes(least)} new requests are refused.`,
     });
   }
@@ -137,7 +146,8 @@ function ofTraffic(now) {
     found.push({
       level: "red",
       what: "A service cannot be reached",
-      link: "#/config",
+      link: "#/tail?outcome=upstream-unreachable",
+      go: "Watch them",
       why: `${plural(unreachable, "request", "requests")} got 502 in the last 5 minutes. Nothing was sent, so callers may retry.`,
     });
   }
@@ -166,7 +176,8 @@ function ofTraffic(now) {
     found.push({
       level: "amber",
       what: "Connections are turned away",
-      link: "#/config",
+      link: "#/config?find=connections",
+      go: "Which limits",
       why: `${count(away)} in the last 10 minutes: limits.connections or connections_per_ip is reached.`,
     });
   const limited = lately(now, "limited", TEN);
@@ -174,7 +185,8 @@ function ofTraffic(now) {
     found.push({
       level: "amber",
       what: "Callers are over a rate or a quota",
-      link: "#/config",
+      link: "#/tail?status=429",
+      go: "Watch them",
       why: `${plural(limited, "request", "requests")} got 429 in the last 10 minutes.`,
     });
   return found;
@@ -196,9 +208,42 @@ function ofInbox(destinations) {
   return found;
 }
 
+// Events that their provider may give up before they are handled.
+function ofWebhooks(webhooks, at) {
+  return (webhooks ?? [])
+    .filter((each) => each.awaited.count > 0)
+    .map((each) => ({ ...lagOf(each, at), path: each.path }))
+    .filter(({ level }) => level === "red" || level === "amber")
+    .map(({ level, words, path }) => ({ level, what: `Events to ${path} are not handled`, why: words, link: "#/webhooks", go: "See which" }));
+}
+
+// Effects that happened twice, and audits that cannot see whether they did. `findings` are those that nobody has closed.
+function ofAudits({ audits = [], findings = [] }) {
+  const found = audits
+    .filter((each) => each.blind)
+    .map(({ name }) => ({
+      level: "red",
+      what: `The audit ${name} is blind`,
+      why: "It does not see what is planted in it, so nothing that it says counts.",
+      link: "#/duplicates",
+    }));
+  const doubled = findings.filter((each) => each.kind === "duplicate" && each.state === "open").length;
+  if (doubled) {
+    found.unshift({
+      level: "red",
+      what: `${plural(doubled, "key has", "keys have")} two effects`,
+      why: "An audit found them in the tables of the business. It should be none.",
+      link: "#/duplicates",
+      go: "See which",
+    });
+  }
+  return found;
+}
+
 // Everything that somebody should know, the worst first. `now` is /v1/now; the others may be missing.
-export function verdict({ now, doubt = null, ready = null, destinations = null }) {
+export function verdict({ now, doubt = null, ready = null, destinations = null, webhooks = null, outboxes = null, audited = null }) {
   const at = now.times[now.times.length - 1];
-  const found = [...ofReadiness(ready), ...ofDoubt(doubt, at), ...ofStore(now), ...ofTraffic(now), ...ofInbox(destinations)];
+  const found = [...ofReadiness(ready), ...ofAudits(audited ?? {}), ...ofDoubt(doubt, at), ...ofStore(now), ...ofTraffic(now)];
+  found.push(...ofWebhooks(webhooks, at), ...ofOutboxes(outboxes), ...ofInbox(destinations));
   return found.sort((a, b) => (a.level === b.level ? 0 : a.level === "red" ? -1 : 1));
 }

@@ -21,6 +21,7 @@
 
 #include "cli/load.h"
 #include "config/config.h"
+#include "core/printable.h"
 #include "http/call.h"
 #include "http/failure.h"
 #include "http/ticker.h"
@@ -55,6 +56,9 @@ Task<void> ask(http::Upstream* upstream, const std::string* head, const std::str
 Result<AdminServer> admin_server(const std::string& url, const std::string& token, const std::string& config) {
   AdminServer server;
   server.token = token;
+  // Read here, and not as an option's default: a subcommand that was not called must not set what another was given.
+  const char* const usual = std::getenv("SEMEL_ADMIN_TOKEN");
+  if (server.token.empty() && usual != nullptr) server.token = usual;
   if (!config.empty()) {
     const std::shared_ptr<const config::Config> loaded = load_config(config);
     if (loaded == nullptr) return fail(Code::invalid, "the configuration cannot be used");
@@ -119,7 +123,7 @@ std::string encoded(std::string_view text) {
 }
 
 int complain(std::string_view what, int code) {
-  fmt::print(stderr, "semel keys: {}\n", what);
+  fmt::print(stderr, "semel keys: {}\n", core::printable(what));
   return code;
 }
 

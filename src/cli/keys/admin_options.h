@@ -19,8 +19,7 @@ struct AdminOptions {
 inline CLI::App* add_admin_command(CLI::App& keys, AdminOptions& given, const char* name, const char* what) {
   CLI::App* command = keys.add_subcommand(name, what);
   command->add_option("--admin", given.admin, "The admin listener of a gateway")->capture_default_str();
-  command->add_option("--token", given.token, "Of the role that is needed (or the environment's SEMEL_ADMIN_TOKEN)")
-      ->envname("SEMEL_ADMIN_TOKEN");
+  command->add_option("--token", given.token, "Of the role that is needed (or the environment's SEMEL_ADMIN_TOKEN)");
   command->add_option("-c,--config", given.config, "Take both from this configuration");
   command->add_flag("--json", given.json, "Print JSON");
   return command;

@@ -29,6 +29,7 @@
 #include "cli/keys/watch.h"
 #include "cli/load.h"
 #include "core/encoding.h"
+#include "core/printable.h"
 #include "store/audit_log.h"
 #include <semel/key.h>
 #include <semel/result.h>
@@ -52,6 +53,7 @@ struct KeysArguments : AdminOptions {
   std::vector<std::string> headers;
   std::vector<std::string> fields;
   bool from_probe = false;
+  bool from_suggestion = false;
   std::string state = "unknown";
   std::string older;
   std::uint64_t fence = 0;
@@ -171,7 +173,7 @@ int list(const KeysArguments& given) {
   if (last.at("items").as_array().empty()) fmt::print("none\n");
   if (!given.route.empty()) {
     fmt::print(stderr, "These are the keys of the namespace {}, which {} has.\n",
-               std::string(last.at("namespace").as_string()), given.route);
+               core::printable(std::string_view(last.at("namespace").as_string())), given.route);
   }
   return 0;
 }
@@ -193,6 +195,10 @@ int resolve(const KeysArguments& given) {
   json::object body;
   body["as"] = given.as;
   if (given.as != "done") return act(given, "resolve", std::move(body));
+  if (given.from_suggestion) {
+    body["from"] = "suggestion";
+    return act(given, "resolve", std::move(body));
+  }
   if (given.from_probe) {
     body["from"] = "probe";
     if (!given.text.empty()) body["key"] = given.text;
@@ -287,6 +293,8 @@ void add_acts(CLI::App& keys, const Given& given, Command& run) {
   resolved->add_option("--field", given->fields, "Of the answer: \"Name: value\"; may be given several times")
       ->allow_extra_args(false);
   CLI::Option* probe = resolved->add_flag("--from-probe", given->from_probe, "Ask the upstream now for the answer");
+  resolved->add_flag("--from-suggestion", given->from_suggestion, "Take the answer that the resolver suggests")
+      ->excludes(probe);
   resolved->add_option("--key", given->text, "For the probe: the text of the key")->needs(probe);
   add_request(*resolved, given);
   resolved->add_option("--reason", given->reason, "Why; kept in the audit log")->required();

@@ -19,6 +19,7 @@
 #include "cli/keys/admin_call.h"
 #include "cli/keys/admin_options.h"
 #include "cli/keys/keys_call.h"
+#include "core/printable.h"
 #include <semel/clock.h>
 
 namespace semel::cli {
@@ -28,7 +29,8 @@ namespace json = boost::json;
 
 std::string text_in(const json::object& object, std::string_view member) {
   const json::value* const value = object.if_contains(member);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+  return value != nullptr && value->is_string() ? core::printable(std::string_view(value->get_string()))
+                                                : std::string();
 }
 
 double number_in(const json::object& object, std::string_view member) {

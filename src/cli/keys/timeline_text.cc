@@ -9,22 +9,19 @@
 #include <fmt/format.h>
 
 #include "cli/keys/text.h"
+#include "core/printable.h"
 
 namespace semel::cli {
 namespace {
 
 namespace json = boost::json;
 
-// A member as a text; empty if it is not there. Control characters of what others sent never reach a terminal.
+// A member as a text that can be printed; empty if it is not there.
 std::string plain(const json::object& object, std::string_view member) {
   const json::value* const value = object.if_contains(member);
   if (value == nullptr) return {};
-  if (!value->is_string()) return json::serialize(*value);
-  std::string text(value->get_string());
-  for (char& c : text) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return text;
+  return value->is_string() ? core::printable(std::string_view(value->get_string()))
+                            : core::printable(json::serialize(*value));
 }
 
 // "key: text", or nothing if the member is not there.

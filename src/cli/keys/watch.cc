@@ -24,6 +24,7 @@
 #include "cli/keys/admin_call.h"
 #include "cli/keys/admin_options.h"
 #include "cli/keys/text.h"
+#include "core/printable.h"
 #include "http/call.h"
 #include "http/failure.h"
 #include "http/ticker.h"
@@ -73,7 +74,7 @@ class EventReader {
     if (!text.starts_with(data)) return true;
     text.remove_prefix(data.size());
     if (event_ == "dropped") {
-      fmt::print(stderr, "semel keys: lines were left out, because this end is slow: {}\n", text);
+      fmt::print(stderr, "semel keys: lines were left out, because this end is slow: {}\n", core::printable(text));
       return true;
     }
     print(text);
@@ -85,7 +86,7 @@ class EventReader {
     boost::system::error_code error;
     const boost::json::value value = boost::json::parse(text, error);
     if (given_.json || error || !value.is_object()) {
-      fmt::print("{}\n", text);
+      fmt::print("{}\n", given_.json ? std::string(text) : core::printable(text));
     } else {
       fmt::print("{}", request_line(value.get_object()));
     }

@@ -12,13 +12,17 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/append.h"
 #include "core/check.h"
 #include "core/eight_bytes.h"
 #include "core/encoding.h"
 #include "core/json/string.h"
+#include "core/utf8.h"
 
 namespace semel::core::json {
 namespace {
+
+constexpr std::string_view quote = ",\"";
 
 template <class Number>
 void append_whole(std::string& out, Number value) {
@@ -26,24 +30,59 @@ void append_whole(std::string& out, Number value) {
   out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
 }
 
-void append_bytes(std::string& out, std::string_view bytes) {
-  const bool plain = !any_byte(bytes, [](EightBytes eight) {
-    return eight.below(0x20) | eight.equal_to('"') | eight.equal_to('\\') | eight.equal_to(0x7f) | eight.not_ascii();
-  });
-  if (plain) {
-    out.append(bytes);
+// One unit of UTF-16.
+void append_unit(std::string& out, std::uint32_t unit) {
+  out.append({'\\', 'u', hex_digits[(unit >> 12U) & 15U], hex_digits[(unit >> 8U) & 15U],
+              hex_digits[(unit >> 4U) & 15U], hex_digits[unit & 15U]});
+}
+
+// Of two bytes or more, well-formed.
+void append_character(std::string& out, std::string_view character) {
+  std::uint32_t code = static_cast<unsigned char>(character.front()) & (0x7fU >> character.size());
+  for (const char c : character.substr(1)) code = (code << 6U) | (static_cast<unsigned char>(c) & 0x3fU);
+  if (code < 0x10000) {
+    append_unit(out, code);
     return;
   }
-  for (const char c : bytes) {
+  append_unit(out, 0xd800U + ((code - 0x10000) >> 10U));
+  append_unit(out, 0xdc00U + ((code - 0x10000) & 0x3ffU));
+}
+
+enum class By : std::uint8_t { character, byte };
+
+bool is_plain(std::string_view bytes) {
+  return !any_byte(bytes, [](EightBytes eight) {
+    return eight.below(0x20) | eight.equal_to('"') | eight.equal_to('\\') | eight.equal_to(0x7f) | eight.not_ascii();
+  });
+}
+
+void append_escaped(std::string& out, std::string_view bytes, By by) {
+  while (!bytes.empty()) {
+    const std::size_t size = by == By::character ? utf8_character_size(bytes) : 1;
+    if (size > 1) {
+      append_character(out, bytes.substr(0, size));
+      bytes.remove_prefix(size);
+      continue;
+    }
+    const char c = bytes.front();
     const auto code = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out.append({'\\', c});
     } else if (code < 0x20 || code >= 0x7f) {
-      out.append({'\\', 'u', '0', '0', hex_digits[code >> 4U], hex_digits[code & 15U]});
+      append_unit(out, code);
     } else {
       out.push_back(c);
     }
+    bytes.remove_prefix(1);
   }
+}
+
+// `before` ends with the quote that the string begins with.
+void append_bytes(std::string& out, std::string_view before, std::string_view bytes, By by) {
+  if (is_plain(bytes)) return append_all(out, before, bytes, '"');
+  out.append(before);
+  append_escaped(out, bytes, by);
+  out.push_back('"');
 }
 
 }  // namespace
@@ -74,12 +113,11 @@ JsonWriter& JsonWriter::escaped_name(std::string_view name) {
 }
 
 JsonWriter& JsonWriter::text(std::string_view value) {
-  separate();
-  out_.push_back('"');
-  return end_text(value);
+  return put_text(with_comma(quote), value);
 }
 
-JsonWriter& JsonWriter::end_text(std::string_view value) {
+JsonWriter& JsonWriter::put_text(std::string_view before, std::string_view value) {
+  out_.append(before);
   append_json_spelling(out_, value);
   out_.push_back('"');
   behind_value_ = true;
@@ -87,14 +125,17 @@ JsonWriter& JsonWriter::end_text(std::string_view value) {
 }
 
 JsonWriter& JsonWriter::bytes(std::string_view value) {
-  separate();
-  out_.push_back('"');
-  return end_bytes(value);
+  return put_bytes(with_comma(quote), value);
 }
 
-JsonWriter& JsonWriter::end_bytes(std::string_view value) {
-  append_bytes(out_, value);
-  out_.push_back('"');
+JsonWriter& JsonWriter::put_bytes(std::string_view before, std::string_view value) {
+  append_bytes(out_, before, value, By::character);
+  behind_value_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::latin_1(std::string_view value) {
+  append_bytes(out_, with_comma(quote), value, By::byte);
   behind_value_ = true;
   return *this;
 }

@@ -60,7 +60,7 @@ class JsonWriter {
   JsonWriter& end_array() { return close(']'); }
   // Names the member whose value comes next: with a literal, or with any UTF-8.
   JsonWriter& name(const MemberName& member) {
-    append_member(member.before_value());
+    out_.append(with_comma(member.before_value()));
     behind_value_ = false;
     return *this;
   }
@@ -68,8 +68,11 @@ class JsonWriter {
 
   // A string of UTF-8. Only what must be escaped is escaped.
   JsonWriter& text(std::string_view value);
-  // A string of any bytes, for what others sent: those that are not printable ASCII are written as \u00xx.
+  // A string of any bytes, for what others sent, in ASCII: characters of UTF-8 are escaped as themselves (\u00fc), so
+  // nothing in them acts on a terminal, and any encoding of a database holds them; bytes that are no UTF-8, as \u00xx.
   JsonWriter& bytes(std::string_view value);
+  // A string with a character for each byte, whatever they spell: its reader makes the same bytes of it.
+  JsonWriter& latin_1(std::string_view value);
   JsonWriter& hex(std::span<const std::uint8_t> value);  // a string of lower case digits
   template <WholeNumber Number>
   JsonWriter& number(Number value) {
@@ -90,13 +93,12 @@ class JsonWriter {
 
   // The same as members of an object.
   JsonWriter& text(const MemberName& member, std::string_view value) {
-    append_member(member.before_string());
-    return end_text(value);
+    return put_text(with_comma(member.before_string()), value);
   }
   JsonWriter& bytes(const MemberName& member, std::string_view value) {
-    append_member(member.before_string());
-    return end_bytes(value);
+    return put_bytes(with_comma(member.before_string()), value);
   }
+  JsonWriter& latin_1(const MemberName& member, std::string_view value) { return name(member).latin_1(value); }
   JsonWriter& hex(const MemberName& member, std::span<const std::uint8_t> value) { return name(member).hex(value); }
   template <WholeNumber Number>
   JsonWriter& number(const MemberName& member, Number value) {
@@ -113,9 +115,11 @@ class JsonWriter {
   JsonWriter& close(char bracket);
   JsonWriter& whole(std::uint64_t value);
   JsonWriter& whole(std::int64_t value);
-  JsonWriter& end_text(std::string_view value);
-  JsonWriter& end_bytes(std::string_view value);
-  void append_member(std::string_view text) { out_.append(text.substr(behind_value_ ? 0 : 1)); }
+  // `before` ends with the quote that the string begins with.
+  JsonWriter& put_text(std::string_view before, std::string_view value);
+  JsonWriter& put_bytes(std::string_view before, std::string_view value);
+  // `text` begins with a comma, which goes if there is nothing before it.
+  [[nodiscard]] std::string_view with_comma(std::string_view text) const { return text.substr(behind_value_ ? 0 : 1); }
   void separate();
 
   std::string& out_;

@@ -81,7 +81,9 @@ class Changes {
 class Batch::Judge : private KeyRecords {
  public:
   Judge(Ledger& ledger, RecentWrites* recent, InboxPart* inbox) : ledger_(ledger), recent_(recent), inbox_(inbox) {
-    if (inbox_ != nullptr) table_.emplace(inbox_->reader);
+    if (inbox_ == nullptr) return;
+    steady_ = inbox_->reader.steady();
+    table_.emplace(steady_ == nullptr ? inbox_->reader : *steady_);
   }
 
   void judge(const BatchCall& asked, Time now) {
@@ -102,6 +104,8 @@ class Batch::Judge : private KeyRecords {
   void commit() {
     const bool to_inbox = table_ && !table_->changes().empty();
     if (to_inbox) inbox_->book.finish(*table_, now_);
+    if (inbox_ != nullptr && !to_inbox)
+      inbox_->book.committed();  // what changed nothing holds, whatever becomes of others
     if (changes_.list().empty() && !to_inbox) return;
     pass<CompleteCall>("completion-begun");
     const Result<void> committed =
@@ -342,6 +346,7 @@ class Batch::Judge : private KeyRecords {
   Ledger& ledger_;
   RecentWrites* recent_;
   InboxPart* inbox_;
+  std::unique_ptr<InboxReader> steady_;
   std::optional<OverlayTable> table_;  // of the inbox, if there is one
   Time now_;
   Changes changes_;

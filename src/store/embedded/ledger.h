@@ -49,6 +49,14 @@ class Ledger {
   // Code::corrupt names the record; the key must stay blocked.
   virtual Result<std::optional<Record>> read(const Digest& id) = 0;
 
+  // Those of many ids, at the places of their ids. For somebody who walks over all of them: what is read pushes nothing
+  // out of a cache.
+  virtual std::vector<Result<std::optional<Record>>> read_all(std::span<const Digest> ids) {
+    std::vector<Result<std::optional<Record>>> records;
+    for (const Digest& id : ids) records.push_back(read(id));
+    return records;
+  }
+
   // Whether there is room for one more claim. Code::full says what is short; running claims may still end.
   virtual Result<void> admit() { return {}; }
 

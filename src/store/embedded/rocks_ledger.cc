@@ -46,6 +46,18 @@ std::string short_name(const Digest& id) {
   return core::to_hex(std::span(id).first<6>());
 }
 
+Result<std::optional<Record>> record_of(const Digest& id, const rocksdb::Status& status,
+                                        const rocksdb::PinnableSlice& bytes) {
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) {
+    const Code code = status.IsCorruption() ? Code::corrupt : Code::unavailable;
+    return fail(code, "record " + short_name(id) + " cannot be read: " + status.ToString());
+  }
+  Result<Record> record = core::decode({bytes.data(), bytes.size()}, id);
+  if (!record) return fail(record.error().code, "record " + short_name(id) + ": " + record.error().detail);
+  return *std::move(record);
+}
+
 }  // namespace
 
 RocksLedger::RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker marker,
@@ -63,14 +75,26 @@ Result<std::optional<Record>> RocksLedger::read(const Digest& id) {
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // of this thread: the counts are never read
   rocksdb::PinnableSlice bytes;
   const rocksdb::Status status = engine_->db().Get({}, engine_->records(), slice(id), &bytes);
-  if (status.IsNotFound()) return std::nullopt;
-  if (!status.ok()) {
-    const Code code = status.IsCorruption() ? Code::corrupt : Code::unavailable;
-    return fail(code, "record " + short_name(id) + " cannot be read: " + status.ToString());
+  return record_of(id, status, bytes);
+}
+
+// A block that holds several of them is read once.
+std::vector<Result<std::optional<Record>>> RocksLedger::read_all(std::span<const Digest> ids) {
+  std::vector<Result<std::optional<Record>>> records;
+  records.reserve(ids.size());
+  if (stopped_.load(std::memory_order_acquire)) {
+    records.assign(ids.size(), fail(Code::unavailable, stop_reason_));
+    return records;
   }
-  Result<Record> record = core::decode({bytes.data(), bytes.size()}, id);
-  if (!record) return fail(record.error().code, "record " + short_name(id) + ": " + record.error().detail);
-  return *std::move(record);
+  std::vector<rocksdb::Slice> names;
+  for (const Digest& id : ids) names.push_back(slice(id));
+  std::vector<rocksdb::PinnableSlice> bytes(ids.size());
+  std::vector<rocksdb::Status> statuses(ids.size());
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  engine_->db().MultiGet(options, engine_->records(), ids.size(), names.data(), bytes.data(), statuses.data());
+  for (std::size_t i = 0; i < ids.size(); ++i) records.push_back(record_of(ids[i], statuses[i], bytes[i]));
+  return records;
 }
 
 Result<void> RocksLedger::admit() {

@@ -55,17 +55,21 @@ class RocksLedger : public Ledger, public InboxReader {
   RocksLedger& operator=(const RocksLedger&) = delete;
 
   Result<std::optional<Record>> read(const Digest& id) override;
+  std::vector<Result<std::optional<Record>>> read_all(std::span<const Digest> ids) override;
   Result<void> admit() override;
   Result<void> commit(std::span<const Change> changes) override { return commit_with(changes, {}); }
   Result<void> commit_with(std::span<const Change> changes, const OverlayTable::Changes& inbox) override;
   // Of the inbox, as far as it is durable. From any thread.
   Result<std::optional<std::string>> get(std::string_view key) override;
   Result<void> walk(std::string_view begin, std::string_view prefix, InboxVisit visit) override;
+  std::unique_ptr<InboxReader> steady() override;
   Result<std::vector<Expiry>> expiries(Time now, std::size_t limit, const std::optional<Expiry>& after) override;
 
   // At most `limit` ids of records that begin with these bytes, in order. From any thread; it may take a while, unless
   // the bytes are a whole id.
   Result<std::vector<Digest>> ids(const std::string& begin, std::size_t limit);
+  // At most `limit` records behind this one in the order of expiry, that expire before `to`. From any thread.
+  Result<std::vector<Expiry>> roll(const Expiry& behind, Time to, std::size_t limit);
   [[nodiscard]] UnsettledIndex& unsettled() { return unsettled_; }
 
   [[nodiscard]] const StoreClock& clock() const { return clock_; }
@@ -73,6 +77,8 @@ class RocksLedger : public Ledger, public InboxReader {
   [[nodiscard]] const std::optional<core::StoreIdentity>& identity() const { return identity_; }
 
  private:
+  class SteadyReader;
+
   RocksLedger(const Clock& clock, EmbeddedOptions options, WalMarker marker, std::unique_ptr<RocksEngine> engine);
   Result<void> start_clock();
   Result<void> find_running();

@@ -30,12 +30,16 @@
 #include "store/embedded/desk.h"
 #include "store/embedded/history.h"
 #include "store/embedded/inbox.h"
+#include "store/embedded/notes.h"
 #include "store/embedded/recent_writes.h"
 #include "store/embedded/rocks_ledger.h"
+#include "store/embedded/roll.h"
 #include "store/glance.h"
 #include "store/history.h"
 #include "store/identity.h"
 #include "store/inbox_book.h"
+#include "store/key_roll.h"
+#include "store/notes.h"
 #include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/fingerprint.h>
@@ -47,6 +51,7 @@
 namespace semel::store::embedded {
 namespace {
 
+constexpr std::size_t together = 256;     // keys that are looked at in one walk over the tables
 constexpr std::size_t sweep_chunk = 256;  // so that no call waits long behind a sweep
 
 std::uint32_t random_holder() {
@@ -67,10 +72,14 @@ class EmbeddedStore : public BatchedStore, public Glance {
         committer_(*ledger_, recent_, ledger_->clock(), &inbox_part_),
         desk_(*ledger_, committer_),
         inbox_(*ledger_, committer_),
+        notes_(*ledger_, committer_),
+        roll_(*ledger_),
         audit_(folder),
         history_(std::move(history)) {}
 
   EmbeddedInbox& inbox() { return inbox_; }
+  Notes& notes() { return notes_; }
+  KeyRoll& roll() { return roll_; }
   Desk& desk() { return desk_; }
   AuditLog& audit() { return audit_; }
   History* history() { return history_.get(); }
@@ -95,8 +104,29 @@ class EmbeddedStore : public BatchedStore, public Glance {
   // The durable record settles most looks. If a lease seems to have lapsed, its renewal may be on its way to the disk:
   // the committer knows.
   Async<std::optional<Held>> look_up(Key key) override {
-    const Result<std::optional<Record>> read = ledger_->read(key.id);
-    if (!read) co_return std::unexpected(read.error());
+    Result<std::optional<Record>> read = ledger_->read(key.id);
+    co_return co_await look_at_read(std::move(key), std::move(read));
+  }
+
+  [[nodiscard]] std::size_t together_max() const override { return together; }
+
+  Async<std::vector<std::optional<Held>>> look_up_together(std::vector<Key> keys) override {
+    std::vector<Digest> ids;
+    ids.reserve(keys.size());
+    for (const Key& key : keys) ids.push_back(key.id);
+    std::vector<Result<std::optional<Record>>> records = ledger_->read_all(ids);
+    std::vector<std::optional<Held>> found;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      Result<std::optional<Held>> held = co_await look_at_read(std::move(keys[i]), std::move(records[i]));
+      if (!held) co_return std::unexpected(std::move(held.error()));
+      found.push_back(*std::move(held));
+    }
+    co_return found;
+  }
+
+ private:
+  Async<std::optional<Held>> look_at_read(Key key, Result<std::optional<Record>> read) {
+    if (!read) co_return std::unexpected(std::move(read.error()));
     const std::optional<Record>& stored = *read;
     const Time now = ledger_->clock().now();
     const bool lapsed = stored && stored->state == Record::State::running && now >= stored->lease_until;
@@ -104,7 +134,6 @@ class EmbeddedStore : public BatchedStore, public Glance {
     co_return co_await BatchedStore::look_up(std::move(key));
   }
 
- private:
   Task<void> submit(StoreCall& call) override { return committer_.submit(call); }
 
   struct Look {
@@ -137,6 +166,8 @@ class EmbeddedStore : public BatchedStore, public Glance {
   Committer committer_;
   EmbeddedDesk desk_;
   EmbeddedInbox inbox_;
+  EmbeddedNotes notes_;
+  EmbeddedRoll roll_;
   AuditFile audit_;
   std::unique_ptr<EmbeddedHistory> history_;  // null if there is none
 };
@@ -163,6 +194,8 @@ Result<CapableStore> open_with_keys(Clock& clock, EmbeddedOptions options, const
   opened.desk = &store->desk();
   opened.audit = &store->audit();
   opened.history = store->history();
+  opened.notes = &store->notes();
+  opened.roll = &store->roll();
   opened.inbox = &store->inbox();
   opened.inbox_desk = &store->inbox();
   opened.inbox_jobs = &store->inbox();

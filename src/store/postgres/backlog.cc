@@ -29,6 +29,13 @@ void take_front(Queue& queue, std::vector<Entry>& taken) {
   queue.pop_front();
 }
 
+// Whether calls of other kinds wait that would go in one transaction with those of `kind`.
+bool has_company(const Queues& queues, std::size_t kind) {
+  if (std::ranges::find(merged_kinds, kind) == merged_kinds.end()) return false;
+  return std::ranges::any_of(merged_kinds,
+                             [&](std::size_t other) { return other != kind && goes_merged(queues[other]); });
+}
+
 }  // namespace
 
 void Backlog::add(Entry entry) {
@@ -52,7 +59,18 @@ std::size_t Backlog::size() const {
 std::unique_ptr<Statement> Backlog::next() {
   for (std::size_t tried = 0; tried < kinds; ++tried) {
     next_kind_ = (next_kind_ + 1) % kinds;
-    if (!queues_[next_kind_].empty()) return std::make_unique<Statement>(queues_[next_kind_]);
+    Queue& queue = queues_[next_kind_];
+    if (queue.empty()) continue;
+    if (goes_merged(queue) && has_company(queues_, next_kind_)) return std::make_unique<Statement>(queues_);
+    return std::make_unique<Statement>(queue);
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Statement> Backlog::next_apart() {
+  for (const std::size_t kind : {kind_complete, kind_release, kind_renew}) {
+    Queue& queue = queues_[kind];
+    if (!queue.empty() && queue.front().company == Company::own_kind) return std::make_unique<Statement>(queue);
   }
   return nullptr;
 }

@@ -1,10 +1,9 @@
 // The calls that wait to be sent, one queue per kind.
 //
-// The kinds take turns and never share a transaction: claims wait for rows that somebody is ending, so two transactions
-// that did both would wait for each other.
+// The kinds take turns. Claims, renewals and ends share a transaction if several of them wait; the other kinds go by
+// themselves.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -27,6 +26,8 @@ class Backlog {
   [[nodiscard]] std::unique_ptr<Statement> next();
   // The same of those calls only that go alone.
   [[nodiscard]] std::unique_ptr<Statement> next_alone();
+  // The same of those ends and renewals only that were held up by claims.
+  [[nodiscard]] std::unique_ptr<Statement> next_apart();
   // Adds the call, and takes it with what can go with it.
   [[nodiscard]] std::unique_ptr<Statement> next_with(Entry entry);
 
@@ -40,7 +41,7 @@ class Backlog {
   [[nodiscard]] std::vector<Entry> take_all();
 
  private:
-  std::array<Queue, kinds> queues_;
+  Queues queues_;
   std::size_t next_kind_ = 0;
 };
 

@@ -110,14 +110,15 @@ std::vector<DatabaseHost> hosts_of(const std::string& url) {
 }
 
 Result<DatabaseConnection> connect(const Clock& clock, const std::string& url, Millis time_max,
-                                   const DatabaseHost& only) {
+                                   const DatabaseHost& only, SessionNeeds session) {
   if (parse(url) == nullptr) return fail(Code::invalid, "the address of the PostgreSQL server cannot be read");
   const Time until = clock.now() + time_max;
   // The names before the address are defaults, which the address may override. Those after it override the address.
   std::vector<const char*> names{"fallback_application_name", "target_session_attrs", "keepalives_idle",
                                  "tcp_user_timeout", "dbname"};
   const std::string time_text = std::to_string(time_max.count());
-  std::vector<const char*> values{"semel", "read-write", "30", time_text.c_str(), url.c_str()};
+  std::vector<const char*> values{"semel", session == SessionNeeds::any ? "any" : "read-write", "30", time_text.c_str(),
+                                  url.c_str()};
   const auto override_with = [&](const char* name, const std::string& value) {
     if (value.empty()) return;
     names.push_back(name);

@@ -45,11 +45,14 @@ struct DatabaseHost {
 // The hosts that `url` itself names, if there are several; else none.
 std::vector<DatabaseHost> hosts_of(const std::string& url);
 
+// What a server must be good for.
+enum class SessionNeeds : std::uint8_t { read_write, any };
+
 // Connects as libpq does: `url` is anything that libpq takes (several hosts, sslmode, service files, .pgpass). Of
-// several hosts the first one that takes writes is used; with `only`, that one or none. Code::invalid: not an address.
-// Code::unavailable: no server answered in time, or it refused.
+// several hosts the first one that is good for the session is used; with `only`, that one or none. Code::invalid: not
+// an address. Code::unavailable: no server answered in time, or it refused.
 Result<DatabaseConnection> connect(const Clock& clock, const std::string& url, Millis time_max,
-                                   const DatabaseHost& only = {});
+                                   const DatabaseHost& only = {}, SessionNeeds session = SessionNeeds::read_write);
 
 using Row = std::vector<std::optional<std::string>>;
 

@@ -12,6 +12,7 @@
 #include "core/settlement.h"
 #include "store/audit_log.h"
 #include "store/desk.h"
+#include "store/key_roll.h"
 #include "store/postgres/driver.h"
 #include "store/postgres/late_driver.h"
 #include <semel/async.h>
@@ -22,7 +23,7 @@
 
 namespace semel::store::postgres {
 
-class PostgresDesk : public Desk, public AuditLog {
+class PostgresDesk : public Desk, public AuditLog, public KeyRoll {
  public:
   // `changed` is called with each key that was settled here, or may have been.
   PostgresDesk(const Clock& clock, DriverOptions options, std::function<void(const Digest&)> changed)
@@ -33,6 +34,7 @@ class PostgresDesk : public Desk, public AuditLog {
   Async<void> settle(Digest id, core::Settlement settlement) override;
   Async<AuditEntry> append(std::string text) override;
   Async<std::vector<AuditEntry>> read(std::uint64_t after, std::size_t limit) override;
+  Async<RollPage> expiring(RollSpan span, std::string cursor) override;
 
  private:
   const std::function<void(const Digest&)> changed_;

@@ -23,6 +23,7 @@ namespace {
 
 constexpr Millis pause_min{50};
 constexpr Millis pause_max{1'000};
+constexpr int greetings_more = 2;
 
 // Spreads gateways over three quarters to five quarters of `pause`.
 Millis spread(Millis pause, std::uint64_t& state) {
@@ -63,9 +64,15 @@ Result<Link> Dialer::dial() {
 
 Result<Link> Dialer::admit(Result<DatabaseConnection> connection) {
   if (!connection) return std::unexpected(std::move(connection.error()));
-  const Result<Server> server = greet(clock_, connection->get(), time_max_);
+  Result<Server> server = greet(clock_, connection->get(), time_max_);
+  Result<void> admitted = server ? known_.admit(*server) : Result<void>(std::unexpected(server.error()));
+  // What it said may have been overtaken meanwhile by what another connection has seen. It says the newest when asked
+  // again.
+  for (int i = 0; i < greetings_more && server && !admitted; ++i) {
+    server = greet(clock_, connection->get(), time_max_);
+    if (server) admitted = known_.admit(*server);
+  }
   if (!server) return std::unexpected(server.error());
-  const Result<void> admitted = known_.admit(*server);
   if (!admitted) return std::unexpected(admitted.error());
   Link link{.connection = *std::move(connection), .calling = Calling::by_text, .standing = server->standing};
   if (server->pooled) return link;

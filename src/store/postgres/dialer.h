@@ -32,6 +32,7 @@ class Dialer {
   Result<Link> dial();
   // See KnownServer.
   [[nodiscard]] const std::string& set() const { return known_.set(); }
+  [[nodiscard]] const std::string& name() const { return known_.name(); }
   // One more connection is wanted. Goes on trying until there is one.
   void want();
 

@@ -41,12 +41,13 @@ constexpr std::size_t depth_alone = 16;  // of calls that go alone
 constexpr std::size_t company_min = 24;  // of calls that go beside another transaction
 constexpr Millis company_wait{5};        // for which they wait for company, or for that transaction to end
 constexpr Millis patience_max{300};      // for a lock, of a batch
+constexpr Millis patience_merged{25};    // of one whose ends would wait for its claims
 constexpr Millis patience_alone_max{1'000};
 constexpr Millis dial_max{2'000};  // so that ending does not wait for long
 
-Millis patience_of(const DriverOptions& options, Company company) {
-  return company == Company::any ? std::min(options.time_max / 10, patience_max)
-                                 : std::min(options.time_max / 4, patience_alone_max);
+Millis patience_of(const DriverOptions& options, const Statement& batch) {
+  if (batch.company() == Company::alone) return std::min(options.time_max / 4, patience_alone_max);
+  return std::min(options.time_max / 10, batch.merged() ? patience_merged : patience_max);
 }
 
 std::uint64_t random_number() {
@@ -65,7 +66,7 @@ Error late() {
 Driver::Driver(const Clock& clock, DriverOptions options)
     : clock_(clock),
       options_(std::move(options)),
-      dialer_(clock, options_.url, KnownServer(options_.identity, options_.state_folder),
+      dialer_(clock, options_.url, KnownServer(options_.identity, options_.state_folder, options_.newest),
               std::min(options_.time_max, dial_max), [this](Result<Link> link) { arrivals_.add(std::move(link)); }),
       pool_(clock, dialer_, options_.connections) {}
 
@@ -104,7 +105,8 @@ Arrivals::Done Driver::send_here(Entry& entry) {
   if (!backlog_.empty() || !pool_.idle()) return Arrivals::Done::nothing;
   Pipe& pipe = pool_.idlest();
   std::unique_ptr<Statement> batch = backlog_.next_with(std::move(entry));
-  if (pipe.send(std::move(batch), patience_of(options_, Company::any), clock_.stopwatch())) {
+  const Millis patience = patience_of(options_, *batch);
+  if (pipe.send(std::move(batch), patience, clock_.stopwatch())) {
     return pipe.unsent() ? Arrivals::Done::some : Arrivals::Done::all;
   }
   pool_.set_broken(pipe);
@@ -139,7 +141,9 @@ void Driver::take_in() {
 std::unique_ptr<Statement> Driver::next_batch(std::size_t under_way) {
   std::unique_ptr<Statement> alone = under_way < depth_alone ? backlog_.next_alone() : nullptr;
   if (alone != nullptr) return alone;
-  if (under_way >= depth || lacks_company()) return nullptr;
+  if (under_way >= depth) return nullptr;
+  std::unique_ptr<Statement> apart = backlog_.next_apart();
+  if (apart != nullptr || lacks_company()) return apart;
   return backlog_.next();
 }
 
@@ -156,7 +160,7 @@ void Driver::send() {
     Pipe& pipe = pool_.idlest();
     std::unique_ptr<Statement> batch = next_batch(pipe.under_way());
     if (batch == nullptr) return;
-    const Millis patience = patience_of(options_, batch->company());
+    const Millis patience = patience_of(options_, *batch);
     if (!pipe.send(std::move(batch), patience, clock_.stopwatch())) again(pool_.lose(pipe));
   }
 }
@@ -191,11 +195,17 @@ void Driver::settle(Ended ended) {
   }
   const Remedy remedy = ended.ending == BatchEnding::failed ? remedy_for(ended.state) : Remedy::reconnect;
   const bool single = ended.statement->rows() == 1;
+  const bool merged = ended.statement->merged();
   if (ended.ending == BatchEnding::failed && remedy == Remedy::reconnect) {
     again(pool_.lose_all(refusal(ended.state, ended.message)));
   }
   if (remedy == Remedy::greet) again(pool_.lose_all());
   for (Entry& entry : ended.statement->take()) {
+    if (merged && remedy != Remedy::reconnect && remedy != Remedy::greet) {  // not known which kind has failed
+      entry.company = Company::own_kind;
+      again(std::move(entry));
+      continue;
+    }
     if (remedy == Remedy::refuse || (remedy == Remedy::split && single)) {
       refuse_now(std::move(entry), refusal(ended.state, ended.message));
       continue;

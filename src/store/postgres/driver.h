@@ -26,6 +26,7 @@
 #include "store/postgres/dialer.h"
 #include "store/postgres/pipe.h"
 #include "store/postgres/pipe_pool.h"
+#include "store/postgres/seen.h"
 #include "store/postgres/statement.h"
 #include "store/postgres/sweep_progress.h"
 #include "store/waiting.h"
@@ -38,10 +39,11 @@ namespace semel::store::postgres {
 
 struct DriverOptions {
   std::string url;
-  std::string identity;                // see KnownServer
-  std::filesystem::path state_folder;  // the same
-  Millis time_max{5'000};              // of a call
-  std::size_t connections = 2;         // at most
+  std::string identity;                                                 // see KnownServer
+  std::filesystem::path state_folder;                                   // the same
+  std::shared_ptr<NewestSeen> newest = std::make_shared<NewestSeen>();  // the same
+  Millis time_max{5'000};                                               // of a call
+  std::size_t connections = 2;                                          // at most
   std::function<void(const std::vector<Digest>&)>
       waited{};  // called with keys that have ended and are waited for elsewhere
   std::function<void(std::size_t calls, std::chrono::nanoseconds took)> on_commit{};
@@ -59,6 +61,8 @@ class Driver {
   Result<void> start();
   // The shards of the database, as of start().
   [[nodiscard]] const std::string& set() const { return dialer_.set(); }
+  // Its name among them.
+  [[nodiscard]] const std::string& name() const { return dialer_.name(); }
 
   // Completes, on the caller's executor, when the call has been answered. `call` must live until then, and so must
   // `former`, which is given with a FormerClaim only, and `step`, which is given with a StepCall.

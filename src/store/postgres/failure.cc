@@ -14,6 +14,7 @@ constexpr std::string_view lock_not_available = "55P03";
 constexpr std::string_view cancelled = "57014";
 constexpr std::string_view read_only = "25006";
 constexpr std::string_view disk_full = "53100";
+constexpr std::string_view stale_plan = "0A000";  // of a prepared statement, after a dump was restored in its place
 constexpr std::string_view another_standing = "SM001";  // of our own: see semel.check_2
 
 }  // namespace
@@ -22,7 +23,7 @@ Remedy remedy_for(std::string_view state) {
   if (state == deadlock || state == not_serializable || state == cancelled) return Remedy::repeat;
   if (state == lock_not_available) return Remedy::split;
   if (state == read_only) return Remedy::reconnect;
-  if (state == another_standing) return Remedy::greet;
+  if (state == another_standing || state == stale_plan) return Remedy::greet;
   const std::string_view group = state.substr(0, 2);
   if (group == "08" || group == "57") return Remedy::reconnect;
   if (group == "21" || group == "22" || group == "23" || group == "54" || group == "P0") return Remedy::split;

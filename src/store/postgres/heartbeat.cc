@@ -17,13 +17,13 @@
 namespace semel::store::postgres {
 
 Heartbeat::Heartbeat(Clock& clock, Millis every, std::function<Task<void>()> beat)
-    : every_(every), beat_(std::move(beat)), pause_(std::make_shared<runtime::Pause>(clock)) {}
+    : every_(every), beat_(std::move(beat)), clock_(clock) {}
 
-Heartbeat::~Heartbeat() {  // NOLINT(bugprone-exception-escape): what nobody can handle ends the process
+void Heartbeat::stop() {
   if (!thread_.joinable()) return;
   boost::asio::post(context_, [this] {
     ending_ = true;
-    pause_->ring();
+    if (pause_ != nullptr) pause_->ring();
   });
   thread_.join();
 }
@@ -38,7 +38,9 @@ void Heartbeat::start() {
 Task<void> Heartbeat::go_on() {
   while (!ending_) {
     co_await beat_();
-    if (!ending_) co_await pause_->wait(every_);
+    if (ending_) co_return;
+    pause_ = std::make_shared<runtime::Pause>(clock_);
+    co_await pause_->wait(every_);
   }
 }
 

@@ -26,6 +26,9 @@ class PostgresHistory : public History {
   Async<HistoryPage> scan(HistoryKind kind, HistorySpan span, std::string cursor, std::size_t limit) override;
   Async<void> prune(HistoryKind kind, Time before) override;
 
+  // For others that no request waits for.
+  LateDriver& driver() { return driver_; }
+
  private:
   Async<HistoryPage> ask(PastCall past);
 

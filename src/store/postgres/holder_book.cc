@@ -30,6 +30,8 @@ void HolderBook::renew_number() {
   std::memcpy(&holder_, salt.data(), sizeof(holder_));
   newest_ = core::EventId::make(std::max(clock_.now(), newest_.accepted_at()), holder_, sequence_);
   heard_ = Time::min();
+  standing_.share = {.of = 1, .at = 1};
+  for (auto& [to, leads] : standing_.leads) leads = false;
   fresh_.clear();
   taken_.clear();
 }
@@ -99,9 +101,16 @@ void HolderBook::ended(const core::EventId& id, const std::string& to) {
 bool HolderBook::may_begin(const core::EventId& id, const std::string& to) {
   const std::scoped_lock lock(mutex_);
   lapse_if_late();
+  if (!standing_.may_call(to)) return false;
   if (taken_.contains({id, to})) return true;
   const auto found = fresh_.find(id);
   return found != fresh_.end() && found->second.to.contains(to);
+}
+
+bool HolderBook::leads(const std::string& to) {
+  const std::scoped_lock lock(mutex_);
+  lapse_if_late();
+  return standing_.may_call(to);
 }
 
 bool HolderBook::knows(const core::EventId& id) {
@@ -115,12 +124,43 @@ HolderBook::Beat HolderBook::beat() {
   const std::scoped_lock lock(mutex_);
   lapse_if_late();
   const core::EventId mark = fresh_.empty() ? newest_ : fresh_.begin()->first;
-  return {.holder = holder_, .mark = mark, .at = clock_.now()};
+  return {.holder = holder_, .mark = mark, .floor = raise_floor(), .at = clock_.now()};
 }
 
-void HolderBook::beaten(const Beat& beat) {
+core::EventId HolderBook::floor() {
   const std::scoped_lock lock(mutex_);
-  if (beat.holder == holder_) heard_ = std::max(heard_, beat.at);
+  return raise_floor();
+}
+
+// Ids of this holder only grow: what comes next is behind the time that is said here.
+core::EventId HolderBook::raise_floor() {
+  const auto asked = std::ranges::find_if(fresh_, [](const auto& each) { return each.second.asked; });
+  if (asked != fresh_.end()) return asked->first;
+  newest_ = core::EventId::make(std::max(clock_.now(), newest_.accepted_at()), holder_, sequence_);
+  return newest_;
+}
+
+void HolderBook::beaten(const Beat& beat, DeliveryShare share) {
+  const std::scoped_lock lock(mutex_);
+  if (beat.holder != holder_) return;
+  if (heard_ == Time::min()) standing_.since = clock_.now();
+  heard_ = std::max(heard_, beat.at);
+  standing_.share = share;
+}
+
+DeliveryShare HolderBook::share() {
+  const std::scoped_lock lock(mutex_);
+  const bool known = standing_.share.of == 1 || clock_.now() - standing_.since >= alive_ / 2;
+  return known ? standing_.share : DeliveryShare{.of = standing_.share.of, .at = standing_.share.of};
+}
+
+void HolderBook::set_leads(std::uint32_t holder, const std::vector<std::string>& asked,
+                           const std::vector<std::string>& granted) {
+  const std::scoped_lock lock(mutex_);
+  standing_.leads.clear();
+  for (const std::string& to : asked) {
+    standing_.leads[to] = holder == holder_ && std::ranges::find(granted, to) != granted.end();
+  }
 }
 
 void HolderBook::died(std::uint32_t holder) {

@@ -47,11 +47,19 @@ class HolderBook {
   struct Beat {
     std::uint32_t holder = 0;
     core::EventId mark;
+    core::EventId floor;
     Time at{};  // when it was begun
   };
   [[nodiscard]] Beat beat();
-  // The beat was heard. If it was not, because this holder is dead: false.
-  void beaten(const Beat& beat);
+  // No event before this is still to be accepted by this holder.
+  [[nodiscard]] core::EventId floor();
+  // The beat was heard, and answered with how many live, and which of them this one is.
+  void beaten(const Beat& beat, DeliveryShare share);
+  // A holder that is not alone has no share until the others have had a beat to learn of it.
+  [[nodiscard]] DeliveryShare share();
+  // Destinations that one holder alone may call, and those of them that this one, under that number, may call now.
+  void set_leads(std::uint32_t holder, const std::vector<std::string>& asked, const std::vector<std::string>& granted);
+  [[nodiscard]] bool leads(const std::string& to);
   void died(std::uint32_t holder);
   [[nodiscard]] std::uint32_t holder();
   // Whether a beat has been heard lately.
@@ -64,6 +72,7 @@ class HolderBook {
   };
 
   void renew_number();
+  core::EventId raise_floor();
   void lapse_if_late();
 
   const Clock& clock_;
@@ -73,6 +82,17 @@ class HolderBook {
   std::uint64_t sequence_ = 0;
   core::EventId newest_;
   Time heard_ = Time::min();  // the beginning of the last beat that was heard; none of this number: the minimum
+  struct Standing {
+    DeliveryShare share{.of = 1, .at = 1};
+    Time since = Time::min();           // of this number
+    std::map<std::string, bool> leads;  // destinations that one holder alone may call
+
+    [[nodiscard]] bool may_call(const std::string& to) const {
+      const auto found = leads.find(to);
+      return found == leads.end() || found->second;
+    }
+  };
+  Standing standing_;
   std::map<core::EventId, Running> fresh_;  // since they were accepted
   std::set<std::pair<core::EventId, std::string>> taken_;
   std::vector<std::pair<core::EventId, Time>> doubts_;

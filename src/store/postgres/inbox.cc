@@ -73,12 +73,14 @@ AcceptedEvent event_of(const AcceptOrder& order, const core::EventId& id, const 
     const AcceptOrder::To& to = order.to[i];
     DeliveryRecord& delivery = event.deliveries.emplace_back();
     delivery.to = to.name;
-    delivery.why = to.skipped_by;
+    delivery.why = to.dead_for.empty() ? to.skipped_by : to.dead_for;
     delivery.since = delivery.changed = now;
     delivery.due = now + order.line.reorder;
     if (i < answer.states.size()) {
       delivery.in_line = answer.states[i] == 'l';
       delivery.state = delivery.in_line ? DeliveryState::waiting : static_cast<DeliveryState>(answer.states[i] - '0');
+    } else if (!to.dead_for.empty()) {
+      delivery.state = DeliveryState::dead;
     } else if (!to.skipped_by.empty()) {
       delivery.state = DeliveryState::skipped;
     } else if (to.room) {
@@ -150,12 +152,41 @@ Task<void> PostgresInbox::beat() {
   const auto fill = [&](Parameters& parameters) {
     parameters.add(static_cast<std::int64_t>(beat.holder));
     parameters.add_bytes(std::string(beat.mark.view()));
+    parameters.add_bytes(std::string(beat.floor.view()));
     parameters.add(static_cast<std::int64_t>((beats_missed * beat_).count()));
   };
-  const Result<std::int64_t> alive = co_await number_aside(&beat_sql, fill);
-  if (!alive) co_return;
-  if (*alive > 0) book_.beaten(beat);
-  if (*alive == 0) book_.died(beat.holder);
+  DeliveryShare share{.of = 0, .at = 0};
+  const auto see = [&](const PGresult* reply) {
+    share.of = static_cast<std::uint32_t>(number_of(value_of(reply, 0, 0)));
+    share.at = static_cast<std::uint32_t>(number_of(value_of(reply, 0, 1)));
+  };
+  PlainStep step(beat_sql, fill, see);
+  const Result<void> asked = co_await ask_aside(&step);
+  if (!asked) co_return;
+  if (share.of > 0) book_.beaten(beat, share);
+  if (share.of == 0) book_.died(beat.holder);
+}
+
+Async<std::vector<std::string>> PostgresInbox::lead(LeadOrder order) {
+  const Result<void> alive = co_await live();
+  if (!alive) co_return std::unexpected(alive.error());
+  const std::uint32_t holder = book_.holder();
+  const auto fill = [&](Parameters& parameters) {
+    parameters.add(static_cast<std::int64_t>(holder));
+    Array dests(Element::text, order.to.size());
+    for (const std::string& to : order.to) dests.add(std::string_view(to));
+    parameters.add(std::move(dests));
+    parameters.add(static_cast<std::int64_t>(order.rest.count()));
+  };
+  std::vector<std::string> granted;
+  const auto see = [&](const PGresult* reply) {
+    for (int row = 0; row < PQntuples(reply); ++row) granted.emplace_back(value_of(reply, row, 0));
+  };
+  PlainStep step(lead_sql, fill, see);
+  const Result<void> asked = co_await ask_aside(&step);
+  if (!asked) co_return std::unexpected(asked.error());
+  book_.set_leads(holder, order.to, granted);
+  co_return granted;
 }
 
 // The first call makes this process a holder.
@@ -165,6 +196,12 @@ Async<void> PostgresInbox::live() {
   heart_.start();
   if (!book_.lives()) co_return fail(Code::unavailable, "the inbox could not be told that this gateway lives");
   co_return Result<void>();
+}
+
+Async<HolderBook::Beat> PostgresInbox::as_holder() {
+  const Result<void> alive = co_await live();
+  if (!alive) co_return std::unexpected(alive.error());
+  co_return book_.beat();
 }
 
 bool PostgresInbox::may_begin(const core::EventId& id, const std::string& to) {

@@ -44,6 +44,9 @@ class PostgresInbox : public Inbox, public InboxDesk {
   Async<std::optional<Parcel>> load(core::EventId id) override;
   [[nodiscard]] bool is_shared() const override { return true; }
   [[nodiscard]] bool may_begin(const core::EventId& id, const std::string& to) override;
+  [[nodiscard]] DeliveryShare share() override { return book_.share(); }
+  Async<std::vector<std::string>> lead(LeadOrder order) override;
+  [[nodiscard]] bool leads(const std::string& to) override { return book_.leads(to); }
 
   Async<std::optional<AcceptedEvent>> find(core::EventId id) override;
   Async<DeliveryList> list(DeliveryFilter filter, std::string cursor) override;
@@ -54,10 +57,15 @@ class PostgresInbox : public Inbox, public InboxDesk {
   Async<bool> erase(core::EventId id, std::string reason) override;
   Async<std::size_t> sweep_inbox(std::size_t limit) override;
 
- private:
-  // Over the connections of requests, or beside them.
-  Async<void> ask(ServerStep* step, Key key = {});
+  // For bulk work (jobs.h): this process as a holder that lives, and a question over the connection that no request
+  // waits for.
+  Async<HolderBook::Beat> as_holder();
+  void was_taken_for_dead(std::uint32_t holder) { book_.died(holder); }
   Async<void> ask_aside(ServerStep* step);
+
+ private:
+  // Over the connections of requests.
+  Async<void> ask(ServerStep* step, Key key = {});
   Async<std::int64_t> number_aside(const Sql* sql, PlainStep::Fill fill);
 
   Async<void> live();

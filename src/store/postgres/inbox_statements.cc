@@ -1,4 +1,4 @@
-// The order of columns and parameters is that of the functions in schema_3*.cc.
+// The order of columns and parameters is that of the functions in schema_3*.cc and schema_4*.cc.
 #include "store/postgres/inbox_statements.h"
 
 #include <algorithm>
@@ -83,7 +83,8 @@ enum InboxColumn : std::uint8_t {
   row_since,
   row_changed,
   row_why,
-  row_hit
+  row_hit,
+  row_job  // not of every function
 };
 
 template <class Bytes>
@@ -110,8 +111,10 @@ bool AcceptStep::send(const Link& link, std::span<ServerStep* const> all, Millis
       objects(Element::bytea, n), stamps(Element::bytea, n), sorts(Element::bytea, n), reorders(Element::int8, n),
       blocks(Element::boolean, n), parcels(Element::bytea, n), sizes(Element::int8, n), depths(Element::int8, n),
       bytes(Element::int8, n), retains(Element::int8, n), widths(Element::int8, n), to_rows(Element::int8, n),
-      to_dests(Element::text, n), to_rooms(Element::boolean, n), to_skips(Element::bytea, n);
+      to_dests(Element::text, n), to_rooms(Element::boolean, n), to_skips(Element::bytea, n),
+      to_deads(Element::boolean, n);
   std::int64_t row = 0;
+  bool buries = false;
   for (const ServerStep* const each : all) {
     const auto& step = static_cast<const AcceptStep&>(*each);  // of one lane
     const AcceptOrder& order = step.order_;
@@ -148,7 +151,10 @@ bool AcceptStep::send(const Link& link, std::span<ServerStep* const> all, Millis
       to_rows.add(row);
       to_dests.add(std::string_view(to.name));
       to_rooms.add_flag(to.room ? 1 : 0);
-      to_skips.add(std::string_view(to.skipped_by));
+      const bool dead = !to.dead_for.empty();
+      to_skips.add(std::string_view(dead ? to.dead_for : to.skipped_by));
+      to_deads.add_flag(dead ? 1 : 0);
+      buries = buries || dead;
     }
   }
   Parameters parameters = opening(link, patience);
@@ -159,7 +165,8 @@ bool AcceptStep::send(const Link& link, std::span<ServerStep* const> all, Millis
         &sizes,   &depths, &bytes,  &retains,      &widths, &to_rows, &to_dests, &to_rooms,  &to_skips}) {
     parameters.add(std::move(*array));
   }
-  return parameters.send(link, accept_sql);
+  if (buries) parameters.add(std::move(to_deads));
+  return parameters.send(link, buries ? bury_sql : accept_sql);
 }
 
 void AcceptStep::read(const PGresult* reply, std::span<ServerStep* const> all) {
@@ -195,7 +202,7 @@ bool SettleStep::send(const Link& link, std::span<ServerStep* const> all, Millis
     waits.add(static_cast<std::int64_t>(order.wait.count()));
     statuses.add(static_cast<std::int64_t>(order.status));
     whys.add(std::string_view(order.why));
-    tried.add(std::int64_t{order.tried ? 1 : 0});
+    tried.add(std::int64_t{order.tried && order.state != DeliveryState::done ? 1 : 0});
     retains.add(static_cast<std::int64_t>(order.retain_ended.count()));
     if (step.response_) {
       fences.add_unsigned(step.fence_.number);
@@ -271,6 +278,7 @@ InboxRow inbox_row(const PGresult* reply, int row) {
   delivery.since = inbox_time(number(row_since));
   delivery.changed = inbox_time(number(row_changed));
   delivery.why = text(row_why);
+  if (PQnfields(reply) > row_job) delivery.job = static_cast<std::uint64_t>(number(row_job));
   made.event = std::move(event);
   return made;
 }

@@ -1,4 +1,4 @@
-// The calls of the inbox as statements, and their rows as values. See schema_3*.cc.
+// The calls of the inbox as statements, and their rows as values. See schema_3*.cc and schema_4*.cc.
 //
 // Accepting and settling go in batches; every other call is a PlainStep, a statement of its own.
 #pragma once
@@ -118,7 +118,7 @@ class PlainStep : public ServerStep {
   const See see_;
 };
 
-// A row of the type semel.inbox_row_3. What it is without an event, each function says.
+// A row of the type semel.inbox_row_3 or semel.inbox_row_4. What it is without an event, each function says.
 struct InboxRow {
   std::optional<AcceptedEvent> event;  // with one delivery
   std::optional<core::EventId> id;     // also of rows that are no event

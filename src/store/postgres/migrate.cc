@@ -14,6 +14,9 @@
 #include "store/postgres/schema_1.h"
 #include "store/postgres/schema_2.h"
 #include "store/postgres/schema_3.h"
+#include "store/postgres/schema_4.h"
+#include "store/postgres/schema_5.h"
+#include "store/postgres/schema_6.h"
 #include "store/postgres/server.h"
 #include "store/postgres/shards.h"
 #include "store/postgres/sql.h"
@@ -24,10 +27,13 @@
 namespace semel::store::postgres {
 namespace {
 
-std::string joined(std::initializer_list<std::string_view> parts) {
+std::string joined(std::span<const std::string_view> parts) {
   std::string whole;
   for (const std::string_view part : parts) whole.append(part);
   return whole;
+}
+std::string joined(std::initializer_list<std::string_view> parts) {
+  return joined(std::span(parts.begin(), parts.size()));
 }
 
 }  // namespace
@@ -38,8 +44,15 @@ std::span<const Migration> migrations() {
                                             before_2, desk_2, audit_2, history_2, settings_2});
   static const std::string third = joined(
       {inbox_3, lines_3, accept_3, turns_3, settle_3, adopt_3, inbox_audit_3, inbox_desk_3, inbox_sweep_3, settings_3});
-  static const std::array<Migration, 3> all{
-      {{.version = 1, .sql = first}, {.version = 2, .sql = second}, {.version = 3, .sql = third}}};
+  static const std::string fourth = joined(parts_4());
+  static const std::string fifth = joined(parts_5());
+  static const std::string sixth = joined({batch_6, reigns_6, settings_6});
+  static const std::array<Migration, 6> all{{{.version = 1, .sql = first},
+                                             {.version = 2, .sql = second},
+                                             {.version = 3, .sql = third},
+                                             {.version = 4, .sql = fourth},
+                                             {.version = 5, .sql = fifth},
+                                             {.version = 6, .sql = sixth}}};
   return all;
 }
 

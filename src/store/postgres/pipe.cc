@@ -45,7 +45,7 @@ bool Pipe::send(std::unique_ptr<Statement> statement, Millis patience, std::chro
   batch.ending = BatchEnding::durable;
   batch.sent_at = now;
   const bool gone = sent.send(link_, patience) && PQpipelineSync(link_.connection.get()) == 1 && flush();
-  if (sent.kind() == kind_complete) runtime::failpoint("completion-begun");
+  if (sent.completes()) runtime::failpoint("completion-begun");
   return gone;
 }
 

@@ -111,10 +111,12 @@ Result<Record> record_of(const PGresult* reply, int row, const Key& key) {
 
 }  // namespace
 
-RowsById::RowsById(const PGresult* reply) {
+RowsById::RowsById(const PGresult* reply, RowsOf of) {
   const int count = PQntuples(reply);
+  const bool both = PQnfields(reply) > at;
   rows_.reserve(static_cast<std::size_t>(count));
   for (int row = 0; row < count; ++row) {
+    if (both && (PQgetisnull(reply, row, at) != 0) != (of == RowsOf::holders)) continue;
     const auto [found, added] = rows_.emplace(value_of(reply, row, id), row);
     if (!added && granted(reply, row)) found->second = row;
   }
@@ -126,7 +128,7 @@ std::optional<int> RowsById::find(const Digest& id) const {
 }
 
 bool is_waited_for(const PGresult* reply, int row) {
-  return PQnfields(reply) == 2 && value_of(reply, row, 1) == yes;
+  return PQnfields(reply) >= 2 && value_of(reply, row, 1) == yes;
 }
 
 bool has_moved(const PGresult* reply, int row) {

@@ -17,18 +17,21 @@
 
 namespace semel::store::postgres {
 
+// What a row answers: of semel.batch_6, whose answers to renewals and ends have no time, either may be.
+enum class RowsOf : std::uint8_t { claims, holders };
+
 // Which row answers which id, by its first column. A key that was held when the statement looked first, and then became
 // free, has two rows: the grant counts.
 class RowsById {
  public:
-  explicit RowsById(const PGresult* reply);
+  explicit RowsById(const PGresult* reply, RowsOf of = RowsOf::claims);
   [[nodiscard]] std::optional<int> find(const Digest& id) const;
 
  private:
   std::unordered_map<std::string_view, int> rows_;
 };
 
-// What semel.complete_1 and semel.release_1 say of a key that has ended.
+// What semel.complete_2, semel.release_2 and semel.batch_6 say of a key that has ended.
 bool is_waited_for(const PGresult* reply, int row);
 
 // What semel.claim_former_2 says of a key that it has no longer.

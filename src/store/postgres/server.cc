@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,10 +31,11 @@ constexpr const char* newest_version = "SELECT max(version) FROM semel.schema_ve
 // One statement, so that all of it is about one database, also behind a pooler. A standing begins with the timeline and
 // ends with the home.
 constexpr const char* details =
-    "SELECT pg_is_in_recovery(), CASE WHEN NOT pg_is_in_recovery() THEN semel.standing_2() END,"
+    "SELECT pg_is_in_recovery(), CASE WHEN NOT pg_is_in_recovery() THEN semel.standing_6() END,"
     " (SELECT shard FROM semel.shards WHERE here),"
     " (SELECT string_agg(shard::text, ' ' ORDER BY shard) FROM semel.shards),"
-    " (SELECT coalesce(encode(mark, 'hex'), CASE WHEN settled THEN 'plain' END) FROM semel.identity_1())";
+    " (SELECT coalesce(encode(mark, 'hex'), CASE WHEN settled THEN 'plain' END) FROM semel.identity_1()),"
+    " semel.pulse_4(), semel.reigns_6()";
 constexpr const char* settings =
     "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"
     " current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT FROM pg_stat_get_wal_senders())";
@@ -42,6 +45,18 @@ Number number_in(const std::optional<std::string>& text, int base) {
   Number number = 0;
   if (text) std::from_chars(text->data(), text->data() + text->size(), number, base);
   return number;
+}
+
+std::vector<std::pair<std::int64_t, std::string>> reigns_in(std::string_view text) {
+  std::vector<std::pair<std::int64_t, std::string>> reigns;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::size_t space = std::min(line.find(' '), line.size());
+    reigns.emplace_back(number_in<std::int64_t>(std::string(line.substr(0, space)), 10),
+                        line.substr(std::min(space + 1, line.size())));
+  }
+  return reigns;
 }
 
 }  // namespace
@@ -92,6 +107,8 @@ Result<Server> greet(const Clock& clock, PGconn* connection, Millis time_max) {
   server.name = detail[2].value_or("");
   server.set = detail[3].value_or("");
   server.identity = detail[4].value_or("");
+  server.pulse = number_in<std::int64_t>(detail[5], 10);
+  server.reigns = reigns_in(detail[6].value_or(""));
   return server;
 }
 

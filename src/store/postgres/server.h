@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <libpq-fe.h>
@@ -22,6 +23,8 @@ struct Server {
   std::string identity;  // what it has settled on: "plain" or the mark of an identity in hex; empty if nothing yet
   std::string
       standing{};  // what calls are compared with; another one after a failover, and for another set, identity or home
+  std::int64_t pulse = 0;                                      // how far it is (seen.h)
+  std::vector<std::pair<std::int64_t, std::string>> reigns{};  // since which pulse it was raised where, oldest first
   std::string home{};   // where the database lives: a copy has another one, a standby the same
   bool pooled = false;  // a pooler stands in between and hands out server processes
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <libpq-fe.h>
+#include <sys/poll.h>
 
 #include "store/postgres/connection.h"
 #include "store/postgres/identity.h"
@@ -111,10 +112,18 @@ Result<std::string> answer_of(const Clock& clock, const Member& member, const ch
 }
 
 // Refuses while a gateway can be seen, out of courtesy: it would serve nothing any more. One that cannot be seen,
-// behind a pooler or under another name, is stopped by its next call, which carries the standing of before.
+// behind a pooler or under another name, is stopped by its next call, which carries the standing of before. One that
+// was just stopped is still seen for a moment.
 Result<void> unused(const Clock& clock, const std::vector<Member>& members, Millis time_max) {
+  constexpr Millis moment{2'000};
+  constexpr int pause_ms = 50;
+  const auto end = clock.stopwatch() + moment;
   for (const Member& member : members) {
-    const Result<std::string> used = answer_of(clock, member, used_sql, time_max);
+    Result<std::string> used = answer_of(clock, member, used_sql, time_max);
+    while (used && *used != "0" && clock.stopwatch() < end) {
+      ::poll(nullptr, 0, pause_ms);
+      used = answer_of(clock, member, used_sql, time_max);
+    }
     if (!used) return std::unexpected(used.error());
     if (*used != "0") {
       return fail(Code::invalid, "a gateway is connected to a database whose set of shards changes; stop it first");

@@ -57,7 +57,7 @@ Async<TakenDeliveries> ShardedInbox::take(TakeOrder order) {
 }
 
 bool ShardedInbox::may_begin(const core::EventId& id, const std::string& to) {
-  return std::ranges::any_of(parts_, [&](const Part& part) { return part.inbox->may_begin(id, to); });
+  return leads(to) && std::ranges::any_of(parts_, [&](const Part& part) { return part.inbox->may_begin(id, to); });
 }
 
 Async<void> ShardedInbox::settle(SettleOrder order) {

@@ -27,6 +27,7 @@ class ShardedInbox : public Inbox, public InboxDesk {
   struct Places {
     std::function<std::size_t(const Key&)> home;
     std::function<Lookup*(const Key&)> former;
+    std::size_t first = 0;  // the part that is asked what all of them have in common; the same on every gateway
   };
   // In an order that is the same on every gateway. There is at least one, and all outlive this.
   ShardedInbox(std::vector<Part> parts, Places places) : parts_(std::move(parts)), places_(std::move(places)) {}
@@ -38,6 +39,11 @@ class ShardedInbox : public Inbox, public InboxDesk {
   Async<std::optional<Parcel>> load(core::EventId id) override;
   [[nodiscard]] bool is_shared() const override { return true; }
   [[nodiscard]] bool may_begin(const core::EventId& id, const std::string& to) override;
+  [[nodiscard]] DeliveryShare share() override { return parts_[places_.first].inbox->share(); }
+  Async<std::vector<std::string>> lead(LeadOrder order) override {
+    return parts_[places_.first].inbox->lead(std::move(order));
+  }
+  [[nodiscard]] bool leads(const std::string& to) override { return parts_[places_.first].inbox->leads(to); }
 
   Async<std::optional<AcceptedEvent>> find(core::EventId id) override;
   Async<DeliveryList> list(DeliveryFilter filter, std::string cursor) override;

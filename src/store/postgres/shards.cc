@@ -20,9 +20,13 @@
 #include "store/capable_store.h"
 #include "store/desk.h"
 #include "store/history.h"
+#include "store/key_roll.h"
 #include "store/lookup.h"
+#include "store/notes.h"
 #include "store/postgres/sharded_history.h"
 #include "store/postgres/sharded_inbox.h"
+#include "store/postgres/sharded_jobs.h"
+#include "store/postgres/sharded_notes.h"
 #include "store/remote_changes.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -38,9 +42,22 @@ namespace semel::store::postgres {
 namespace {
 
 // The shards one after the other. An id alone does not say where its key lives, so all are asked.
-class ShardedDesk : public Desk {
+class ShardedDesk : public Desk, public KeyRoll {
  public:
   explicit ShardedDesk(const std::vector<Shard>& shards) : shards_(shards) {}
+
+  // A cursor is the number of the shard in front of its own.
+  Async<RollPage> expiring(RollSpan span, std::string cursor) override {
+    std::size_t at = 0;
+    if (!cursor.empty() && !take_shard(cursor, at)) {
+      co_return fail(Code::invalid, "cursor: it is not one that a roll has returned");
+    }
+    Result<RollPage> page = co_await shards_[at].opened.roll->expiring(std::move(span), std::move(cursor));
+    if (!page) co_return page;
+    const std::size_t next = page->cursor.empty() ? at + 1 : at;
+    if (next < shards_.size()) page->cursor = std::to_string(next) + "/" + page->cursor;
+    co_return page;
+  }
 
   Async<std::vector<Held>> find(std::string id_begins, std::size_t limit) override {
     std::vector<Held> found;
@@ -56,13 +73,8 @@ class ShardedDesk : public Desk {
   // A cursor is the number of the shard in front of its own.
   Async<KeyList> list(KeyFilter filter, std::string cursor) override {
     std::size_t at = 0;
-    if (!cursor.empty()) {
-      const std::size_t slash = cursor.find('/');
-      const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + std::min(slash, cursor.size()), at);
-      if (slash == std::string::npos || error != std::errc() || end != cursor.data() + slash || at >= shards_.size()) {
-        co_return fail(Code::invalid, "cursor: it is not one that a list has returned");
-      }
-      cursor.erase(0, slash + 1);
+    if (!cursor.empty() && !take_shard(cursor, at)) {
+      co_return fail(Code::invalid, "cursor: it is not one that a list has returned");
     }
     Result<KeyList> page = co_await shards_[at].opened.desk->list(filter, cursor);
     if (!page) co_return page;
@@ -82,6 +94,16 @@ class ShardedDesk : public Desk {
   }
 
  private:
+  // Takes the number in front of a cursor off. False if there is none.
+  [[nodiscard]] bool take_shard(std::string& cursor, std::size_t& at) const {
+    const std::size_t slash = cursor.find('/');
+    const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + std::min(slash, cursor.size()), at);
+    const bool sound = slash != std::string::npos && error == std::errc() && end == cursor.data() + slash;
+    if (!sound || at >= shards_.size()) return false;
+    cursor.erase(0, slash + 1);
+    return true;
+  }
+
   const std::vector<Shard>& shards_;
 };
 
@@ -98,15 +120,28 @@ class ShardedChanges : public RemoteChanges {
 };
 
 // In the order of the names, whatever that of the addresses is.
-std::vector<History*> histories_of(const std::vector<Shard>& shards, const ShardNames& names) {
-  std::vector<std::pair<std::string, History*>> named;
+std::vector<const Shard*> by_name(const std::vector<Shard>& shards, const ShardNames& names) {
+  std::vector<std::pair<std::string, const Shard*>> named;
   named.reserve(shards.size());
-  for (std::size_t i = 0; i < shards.size(); ++i) named.emplace_back(names.all[i], shards[i].opened.history);
+  for (std::size_t i = 0; i < shards.size(); ++i) named.emplace_back(names.all[i], &shards[i]);
   std::ranges::sort(named);
-  std::vector<History*> histories;
-  histories.reserve(named.size());
-  for (const auto& [name, history] : named) histories.push_back(history);
-  return histories;
+  std::vector<const Shard*> sorted;
+  sorted.reserve(named.size());
+  for (const auto& [name, shard] : named) sorted.push_back(shard);
+  return sorted;
+}
+
+template <class Part>
+std::vector<Part*> parts_of(const std::vector<Shard>& shards, const ShardNames& names, Part* CapableStore::* part) {
+  std::vector<Part*> parts;
+  for (const Shard* const shard : by_name(shards, names)) parts.push_back(shard->opened.*part);
+  return parts;
+}
+
+std::vector<PostgresJobs*> jobs_of(const std::vector<Shard>& shards, const ShardNames& names) {
+  std::vector<PostgresJobs*> jobs;
+  for (const Shard* const shard : by_name(shards, names)) jobs.push_back(shard->jobs);
+  return jobs;
 }
 
 std::vector<ShardedInbox::Part> inboxes_of(const std::vector<Shard>& shards) {
@@ -121,21 +156,28 @@ class ShardedStore : public Store, public Endings, public Reopening, public Look
   ShardedStore(std::vector<Shard> shards, ShardNames names)
       : shards_(std::move(shards)),
         names_(std::move(names)),
-        history_(histories_of(shards_, names_)),
-        inbox_(inboxes_of(shards_), {.home = [this](const Key& key) { return shard_of(key, names_.all); },
-                                     .former = [this](const Key& key) -> Lookup* {
-                                       const Shard* const former = former_of(key);
-                                       return former == nullptr ? nullptr : former->opened.lookup;
-                                     }}) {
+        history_(parts_of(shards_, names_, &CapableStore::history)),
+        notes_(parts_of(shards_, names_, &CapableStore::notes)),
+        inbox_(inboxes_of(shards_),
+               {.home = [this](const Key& key) { return shard_of(key, names_.all); },
+                .former = [this](const Key& key) -> Lookup* {
+                  const Shard* const former = former_of(key);
+                  return former == nullptr ? nullptr : former->opened.lookup;
+                },
+                .first = static_cast<std::size_t>(std::ranges::min_element(names_.all) - names_.all.begin())}),
+        jobs_(jobs_of(shards_, names_)) {
     for (const std::string& name : names_.former) {
       former_.push_back(static_cast<std::size_t>(std::ranges::find(names_.all, name) - names_.all.begin()));
     }
   }
 
   Desk& desk() { return desk_; }
+  KeyRoll& roll() { return desk_; }
   RemoteChanges& changes() { return changes_; }
   History& history() { return history_; }
+  Notes& notes() { return notes_; }
   ShardedInbox& inbox() { return inbox_; }
+  ShardedJobs& jobs() { return jobs_; }
 
   Async<Claim> claim(Key key, Fingerprint fingerprint, Terms terms) override {
     Store& home = home_of(key);
@@ -227,7 +269,9 @@ class ShardedStore : public Store, public Endings, public Reopening, public Look
   ShardedDesk desk_{shards_};
   ShardedChanges changes_{shards_};
   ShardedHistory history_;
+  ShardedNotes notes_;
   ShardedInbox inbox_;
+  ShardedJobs jobs_;
 };
 
 }  // namespace
@@ -255,6 +299,7 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.history != nullptr; });
   const bool sees = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.desk != nullptr; });
   const bool queues = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.inbox != nullptr; });
+  const bool works = std::ranges::all_of(shards, [](const Shard& shard) { return shard.jobs != nullptr; });
   const bool changes = std::ranges::all_of(shards, [](const Shard& shard) { return shard.opened.changes != nullptr; });
   // One of them has the log, whatever the order of the addresses.
   const auto first = std::ranges::min_element(names.all) - names.all.begin();
@@ -269,7 +314,10 @@ CapableStore make_sharded_store(std::vector<Shard> shards, ShardNames names) {
   opened.audit = audit;
   if (queues) opened.inbox = &sharded->inbox();
   if (queues) opened.inbox_desk = &sharded->inbox();
+  if (queues && works) opened.inbox_jobs = &sharded->jobs();
   if (remembers) opened.history = &sharded->history();
+  opened.notes = &sharded->notes();
+  opened.roll = &sharded->roll();
   opened.store = std::move(sharded);
   return opened;
 }

@@ -29,6 +29,8 @@ inline constexpr const char* not_a_gateway = "SET application_name = 'semel migr
 // Where a key lives: the position of one of `names`, which are not empty. Keys of one home live together.
 std::size_t shard_of(const Key& key, const std::vector<std::string>& names);
 
+class PostgresJobs;
+
 // A shard that keys have moved away from. Answers for those that still live there; none for a key that it no longer
 // has.
 class FormerHome {
@@ -40,6 +42,7 @@ class FormerHome {
 struct Shard {
   CapableStore opened;
   FormerHome* former = nullptr;  // part of the same store
+  PostgresJobs* jobs = nullptr;  // the same; null if it has no inbox
 };
 
 // The names of the databases, and of those that were the whole set before, as long as that matters.

@@ -7,7 +7,6 @@
 #include <expected>
 #include <iterator>
 #include <optional>
-#include <span>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -15,10 +14,10 @@
 
 #include <libpq-fe.h>
 
-#include "core/codec.h"
 #include "core/transition.h"
 #include "runtime/failpoint.h"
 #include "store/call.h"
+#include "store/postgres/arguments.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/desk_statements.h"
 #include "store/postgres/history_statements.h"
@@ -49,102 +48,28 @@ std::size_t body_bytes(const Entry& entry) {
   return complete == nullptr || complete->response == nullptr ? 0 : complete->response->body.size();
 }
 
+void take_front(Queue& queue, std::vector<Entry>& taken, std::size_t& bytes) {
+  bytes += body_bytes(queue.front());
+  taken.push_back(std::move(queue.front()));
+  queue.pop_front();
+}
+
+// Leaves the first of each id in `entries`, which are sorted, and returns the others.
+std::vector<Entry> without_doubles(std::vector<Entry>& entries) {
+  std::vector<Entry> kept;
+  kept.reserve(entries.size());
+  std::vector<Entry> doubles;
+  for (Entry& entry : entries) {
+    const bool first = kept.empty() || id_of(kept.back()) != id_of(entry);
+    (first ? kept : doubles).push_back(std::move(entry));
+  }
+  entries = std::move(kept);
+  return doubles;
+}
+
 template <class Request>
 const Request& request_of(const Entry& entry) {
   return std::get<Request>(entry.call().request);
-}
-
-// What every call begins with.
-Parameters opening(const Link& link, Millis patience) {
-  Parameters parameters;
-  parameters.add(link.standing);
-  parameters.add(static_cast<std::int32_t>(patience.count()));
-  return parameters;
-}
-
-Parameters claims(const Link& link, std::span<const Entry* const> rows, Millis patience) {
-  const std::size_t n = rows.size();
-  Array ids(Element::bytea, n), spaces(Element::text, n), scopes(Element::bytea, n), fingerprints(Element::bytea, n),
-      owners(Element::int8, n), leases(Element::int8, n), ttls(Element::int8, n), takes(Element::boolean, n),
-      over_fences(Element::int8, n), over_owners(Element::int8, n);
-  for (const Entry* row : rows) {
-    const Key& key = row->call().key;
-    const auto& request = request_of<ClaimCall>(*row);
-    const Terms& terms = request.terms;
-    ids.add(key.id);
-    spaces.add(key.space);
-    scopes.add(key.scope);
-    fingerprints.add(request.fingerprint.digest);
-    owners.add_unsigned(terms.owner);
-    leases.add(terms.lease.count());
-    ttls.add(terms.ttl.count());
-    takes.add_flag(terms.lapsed == Terms::Lapsed::taken_over ? 1 : 0);
-    if (terms.only_over) {
-      over_fences.add_unsigned(terms.only_over->number);
-      over_owners.add_unsigned(terms.only_over->owner);
-    } else {
-      over_fences.add_null();
-      over_owners.add_null();
-    }
-  }
-  Parameters parameters = opening(link, patience);
-  for (Array* array :
-       {&ids, &spaces, &scopes, &fingerprints, &owners, &leases, &ttls, &takes, &over_fences, &over_owners}) {
-    parameters.add(std::move(*array));
-  }
-  return parameters;
-}
-
-Parameters ordered_claims(const Link& link, std::span<const Entry* const> rows, Millis patience) {
-  Parameters parameters = claims(link, rows, patience);
-  Array objects(Element::bytea, rows.size());
-  Array stamps(Element::bytea, rows.size());
-  Array companies(Element::int8, rows.size());
-  for (const Entry* row : rows) {
-    const Order& order = *request_of<ClaimCall>(*row).terms.order;
-    objects.add(order.object.id);
-    stamps.add(order.stamp);
-    companies.add_unsigned(order.company);
-  }
-  for (Array* array : {&objects, &stamps, &companies}) parameters.add(std::move(*array));
-  return parameters;
-}
-
-// The response with the identity of its claim around it, checksummed: a row that was copied or damaged is noticed.
-void add_response(Array& responses, const Key& key, const CompleteCall& request) {
-  if (request.response == nullptr) {
-    responses.add_null();
-    return;
-  }
-  Record record;
-  record.key.id = key.id;
-  record.state = Record::State::done;
-  record.fence = request.fence;
-  record.response = request.response;
-  responses.add(core::encode(record));
-}
-
-// Of renew, complete and release: who means which claim, and what else goes with it.
-template <class Request, class Extra>
-Parameters holders(const Link& link, std::span<const Entry* const> rows, Millis patience, std::optional<Element> extra,
-                   Extra&& add) {
-  Array ids(Element::bytea, rows.size());
-  Array fences(Element::int8, rows.size());
-  Array owners(Element::int8, rows.size());
-  Array extras(extra.value_or(Element::int8), rows.size());
-  for (const Entry* row : rows) {
-    const auto& request = request_of<Request>(*row);
-    ids.add(row->call().key.id);
-    fences.add_unsigned(request.fence.number);
-    owners.add_unsigned(request.fence.owner);
-    add(extras, row->call().key, request);
-  }
-  Parameters parameters = opening(link, patience);
-  parameters.add(std::move(ids));
-  parameters.add(std::move(fences));
-  parameters.add(std::move(owners));
-  if (extra) parameters.add(std::move(extras));
-  return parameters;
 }
 
 }  // namespace
@@ -153,26 +78,41 @@ Statement::Statement(Queue& queue) : kind_(kind_of(queue.front())) {
   const bool single = queue.front().company == Company::alone || is_single(kind_);
   const std::size_t most = kind_ >= kind_accept_event ? steps_max : calls_max;
   std::size_t bytes = 0;
-  do {
-    bytes += body_bytes(queue.front());
-    entries_.push_back(std::move(queue.front()));
-    queue.pop_front();
-  } while (!single && !queue.empty() && queue.front().company == Company::any && entries_.size() < most &&
-           bytes + body_bytes(queue.front()) <= body_bytes_max);
-
-  std::ranges::sort(entries_, {}, [](const Entry& entry) -> const Digest& { return id_of(entry); });
-  const bool ride_along =
-      kind_ == kind_claim || kind_ == kind_former;  // only claims can be answered by what another call was told
-  std::vector<Entry> kept;
-  kept.reserve(entries_.size());
-  std::vector<Entry> doubles;
-  for (Entry& entry : entries_) {
-    const bool first = kept.empty() || id_of(kept.back()) != id_of(entry);
-    if (first) leaders_.push_back(kept.size());
-    (first || ride_along ? kept : doubles).push_back(std::move(entry));
+  take_front(queue, entries_, bytes);
+  while (!single && !queue.empty() && queue.front().company != Company::alone && entries_.size() < most &&
+         bytes + body_bytes(queue.front()) <= body_bytes_max) {
+    take_front(queue, entries_, bytes);
   }
-  entries_ = std::move(kept);
+  std::ranges::sort(entries_, {}, id_of);
+  // Only claims can be answered by what another call was told.
+  std::vector<Entry> doubles =
+      kind_ == kind_claim || kind_ == kind_former ? std::vector<Entry>() : without_doubles(entries_);
+  find_leaders();
   queue.insert(queue.begin(), std::move_iterator(doubles.begin()), std::move_iterator(doubles.end()));
+}
+
+Statement::Statement(Queues& queues) : kind_(kind_claim) {
+  std::size_t bytes = 0;
+  for (const std::size_t kind : merged_kinds) {
+    std::vector<Entry>& taken = kind == kind_claim ? entries_ : holders_;
+    Queue& queue = queues[kind];
+    for (std::size_t count = 0; count < calls_max && goes_merged(queue); ++count) {
+      if (bytes > 0 && bytes + body_bytes(queue.front()) > body_bytes_max) break;
+      take_front(queue, taken, bytes);
+    }
+  }
+  std::ranges::sort(entries_, {}, id_of);
+  find_leaders();
+  std::ranges::sort(holders_, [](const Entry& a, const Entry& b) {
+    return id_of(a) != id_of(b) ? id_of(a) < id_of(b) : kind_of(a) != kind_renew && kind_of(b) == kind_renew;
+  });
+  for (Entry& entry : without_doubles(holders_)) queues[kind_of(entry)].push_front(std::move(entry));
+}
+
+void Statement::find_leaders() {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (i == 0 || id_of(entries_[i - 1]) != id_of(entries_[i])) leaders_.push_back(i);
+  }
 }
 
 std::vector<ServerStep*> Statement::steps() const {
@@ -184,33 +124,31 @@ std::vector<ServerStep*> Statement::steps() const {
 
 bool Statement::send(const Link& link, Millis patience) const {
   if (kind_ >= kind_accept_event) return entries_.front().step->send(link, steps(), patience);
-  std::vector<const Entry*> rows;
+  std::vector<const StoreCall*> rows;
   rows.reserve(leaders_.size());
-  for (const std::size_t leader : leaders_) rows.push_back(&entries_[leader]);
+  for (const std::size_t leader : leaders_) rows.push_back(&entries_[leader].call());
+  if (merged()) {
+    std::vector<const StoreCall*> others;
+    others.reserve(holders_.size());
+    for (const Entry& entry : holders_) others.push_back(&entry.call());
+    return batch_arguments(link, rows, others, patience).send(link, batch_sql);
+  }
   const auto& first = entries_.front().call().request;
-  if (kind_ == kind_ordered) return ordered_claims(link, rows, patience).send(link, ordered_sql);
-  if (kind_ == kind_former) return claims(link, rows, patience).send(link, former_sql);
-  if (kind_ == kind_claim) return claims(link, rows, patience).send(link, claim_sql);
-  if (std::holds_alternative<RenewCall>(first)) {
-    const auto lease = [](Array& extras, const Key&, const RenewCall& call) { extras.add(call.lease.count()); };
-    return holders<RenewCall>(link, rows, patience, Element::int8, lease).send(link, renew_sql);
-  }
-  if (std::holds_alternative<CompleteCall>(first)) {
-    return holders<CompleteCall>(link, rows, patience, Element::bytea, add_response).send(link, complete_sql);
-  }
-  if (std::holds_alternative<ReleaseCall>(first)) {
-    const auto nothing = [](Array&, const Key&, const ReleaseCall&) {};
-    return holders<ReleaseCall>(link, rows, patience, std::nullopt, nothing).send(link, release_sql);
-  }
+  if (kind_ == kind_ordered) return ordered_arguments(link, rows, patience).send(link, ordered_sql);
+  if (kind_ == kind_former) return claim_arguments(link, rows, patience).send(link, former_sql);
+  if (kind_ == kind_claim) return claim_arguments(link, rows, patience).send(link, claim_sql);
+  if (kind_ == kind_renew) return renew_arguments(link, rows, patience).send(link, renew_sql);
+  if (kind_ == kind_complete) return complete_arguments(link, rows, patience).send(link, complete_sql);
+  if (kind_ == kind_release) return release_arguments(link, rows, patience).send(link, release_sql);
   if (kind_ >= kind_settle && kind_ <= kind_audit) return send_desk(link, entries_.front().call(), patience);
   if (kind_ >= kind_note && kind_ <= kind_prune) return send_history(link, entries_.front().call(), patience);
   if (kind_ == kind_reopen) {
     Parameters keys = opening(link, patience);
     Array ids(Element::bytea, rows.size());
     Array owners(Element::int8, rows.size());
-    for (const Entry* row : rows) {
-      ids.add(row->call().key.id);
-      owners.add_unsigned(row->reopener);
+    for (const Entry& entry : entries_) {
+      ids.add(id_of(entry));
+      owners.add_unsigned(entry.reopener);
     }
     keys.add(std::move(ids));
     keys.add(std::move(owners));
@@ -219,7 +157,7 @@ bool Statement::send(const Link& link, Millis patience) const {
   if (kind_ == kind_look) {
     Parameters keys = opening(link, patience);
     Array ids(Element::bytea, rows.size());
-    for (const Entry* row : rows) ids.add(row->call().key.id);
+    for (const StoreCall* row : rows) ids.add(row->key.id);
     keys.add(std::move(ids));
     return keys.send(link, look_sql);
   }
@@ -232,12 +170,30 @@ bool Statement::send(const Link& link, Millis patience) const {
 }
 
 Time Statement::deadline() const {
-  return std::ranges::max_element(entries_, {}, &Entry::deadline)->deadline;
+  Time latest{};
+  for (const Entry& entry : entries_) latest = std::max(latest, entry.deadline);
+  for (const Entry& entry : holders_) latest = std::max(latest, entry.deadline);
+  return latest;
+}
+
+bool Statement::completes() const {
+  const auto completion = [](const Entry& entry) { return kind_of(entry) == kind_complete; };
+  return kind_ == kind_complete || std::ranges::any_of(holders_, completion);
+}
+
+std::vector<Entry> Statement::take() {
+  std::ranges::move(holders_, std::back_inserter(entries_));
+  holders_.clear();
+  return std::move(entries_);
 }
 
 Statement::Outcome Statement::read(const PGresult* reply) {
   Outcome outcome;
-  if (auto* sweep = std::get_if<SweepCall>(&entries_.front().call().request)) {
+  if (merged()) {
+    read_claims(reply, outcome);
+    for (Entry& entry : outcome.again) entry.company = Company::own_kind;
+    read_holders(reply, holders_, outcome);
+  } else if (auto* sweep = std::get_if<SweepCall>(&entries_.front().call().request)) {
     const auto column = [&](int number) { return number_of(value_of(reply, 0, number)); };
     sweep->answer = static_cast<std::size_t>(column(0));
     entries_.front().progress->advance(column(1), column(2), column(3));
@@ -261,9 +217,10 @@ Statement::Outcome Statement::read(const PGresult* reply) {
   } else if (kind_ == kind_look) {
     read_looks(reply, outcome);
   } else {
-    read_holders(reply, outcome);
+    read_holders(reply, entries_, outcome);
   }
   entries_.clear();
+  holders_.clear();
   return outcome;
 }
 
@@ -316,10 +273,10 @@ void Statement::read_ordered(const PGresult* reply, Outcome& outcome) {
   }
 }
 
-void Statement::read_holders(const PGresult* reply, Outcome& outcome) {
-  const RowsById rows(reply);
+void Statement::read_holders(const PGresult* reply, std::vector<Entry>& holders, Outcome& outcome) {
+  const RowsById rows(reply, RowsOf::holders);
   const Error fenced{.code = Code::fenced, .detail = "the key is no longer held by this claim, or has ended"};
-  for (Entry& entry : entries_) {
+  for (Entry& entry : holders) {
     const std::optional<int> row = rows.find(id_of(entry));
     const bool done = row.has_value();
     if (row && is_waited_for(reply, *row)) outcome.waited.push_back(id_of(entry));

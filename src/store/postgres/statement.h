@@ -1,10 +1,13 @@
-// A batch: calls of one kind that go to the server as one statement over arrays.
+// A batch: calls that go to the server as one statement over arrays, which is one transaction.
 //
-// The rows are sorted by id, so that two batches that meet on the server lock in the same order and cannot deadlock.
-// Each id stands in a batch once. Claims that meet on one key in this process need only one row: when the first of them
-// has its answer, the state machine of core/transition.h says what the others are told.
+// They are of one kind; or claims, renewals and ends of different keys together (semel.batch_6). The rows are sorted by
+// id, and claims come before the others, so that batches that meet on the server do not wait for each other in a circle
+// (docs/adr/0033-one-transaction.md). Each id stands once among the claims, and once among the others. Claims that meet
+// on one key in this process need only one row: when the first of them has its answer, the state machine of
+// core/transition.h says what the others are told.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -26,8 +29,9 @@
 namespace semel::store::postgres {
 
 enum class Company : std::uint8_t {
-  any,    // goes with others
-  alone,  // was part of a batch that failed: goes by itself, so that one bad key fails no other
+  any,       // goes with others
+  own_kind,  // was part of a merged batch that did not settle it: goes with others of its kind
+  alone,     // was part of a batch that failed: goes by itself, so that one bad key fails no other
 };
 
 // A claim at a shard that its key has moved away from. Only a record that is still alive there is judged.
@@ -102,10 +106,20 @@ inline std::size_t kind_of(const Entry& entry) {
   return entry.former != nullptr ? kind_former : kind_claim;
 }
 
+using Queues = std::array<Queue, kinds>;
+
+// Those that go together. Of an end and a renewal of one claim the renewal waits.
+inline constexpr std::array<std::size_t, 4> merged_kinds{kind_complete, kind_release, kind_renew, kind_claim};
+inline bool goes_merged(const Queue& queue) {
+  return !queue.empty() && queue.front().company == Company::any;
+}
+
 class Statement {
  public:
   // Takes from `queue`, which is not empty, what can go together.
   explicit Statement(Queue& queue);
+  // Takes claims, renewals and ends; at least one that is no claim goes_merged().
+  explicit Statement(Queues& queues);
 
   // Queues it on a connection in pipeline mode. The server gives up waiting for a lock after `patience`.
   [[nodiscard]] bool send(const Link& link, Millis patience) const;
@@ -119,23 +133,27 @@ class Statement {
   Outcome read(const PGresult* reply);
 
   [[nodiscard]] std::size_t kind() const { return kind_; }
-  [[nodiscard]] std::size_t rows() const { return leaders_.size(); }
-  [[nodiscard]] std::size_t calls() const { return entries_.size(); }
-  [[nodiscard]] Company company() const { return entries_.front().company; }
+  [[nodiscard]] bool merged() const { return !holders_.empty(); }
+  [[nodiscard]] bool completes() const;  // whether there is a completion among its calls
+  [[nodiscard]] std::size_t rows() const { return leaders_.size() + holders_.size(); }
+  [[nodiscard]] std::size_t calls() const { return entries_.size() + holders_.size(); }
+  [[nodiscard]] Company company() const { return merged() ? Company::any : entries_.front().company; }
   [[nodiscard]] Time deadline() const;  // of the most patient call
   // Hands out the calls, if there is nothing to read().
-  [[nodiscard]] std::vector<Entry> take() { return std::move(entries_); }
+  [[nodiscard]] std::vector<Entry> take();
 
  private:
   void read_claims(const PGresult* reply, Outcome& outcome);
   void read_ordered(const PGresult* reply, Outcome& outcome);
-  void read_holders(const PGresult* reply, Outcome& outcome);
+  static void read_holders(const PGresult* reply, std::vector<Entry>& holders, Outcome& outcome);
   void read_looks(const PGresult* reply, Outcome& outcome);
   [[nodiscard]] std::vector<ServerStep*> steps() const;
+  void find_leaders();
 
-  std::size_t kind_;
+  std::size_t kind_;                  // of `entries_`
   std::vector<Entry> entries_;        // sorted by id; those with one id stand together
   std::vector<std::size_t> leaders_;  // the first entry of each id
+  std::vector<Entry> holders_;        // renewals and ends beside claims, sorted by id; empty if there is one kind only
 };
 
 }  // namespace semel::store::postgres

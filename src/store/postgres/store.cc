@@ -1,5 +1,7 @@
 // The PostgreSQL store: coroutines in front, one driver behind.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <expected>
 #include <functional>
@@ -20,7 +22,11 @@
 #include "store/postgres/history.h"
 #include "store/postgres/identity.h"
 #include "store/postgres/inbox.h"
+#include "store/postgres/jobs.h"
 #include "store/postgres/listener.h"
+#include "store/postgres/notes.h"
+#include "store/postgres/pulse.h"
+#include "store/postgres/seen.h"
 #include "store/postgres/shards.h"
 #include "store/postgres/statement.h"
 #include "store/remote_changes.h"
@@ -56,12 +62,20 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome, pu
         desk_(clock, driver_options(url, identity, options, 1),
               [this](const Digest& id) { listener_.tell_changed(id); }),
         history_(clock, driver_options(url, identity, options, 1)),
-        inbox_(clock, driver_, driver_options(url, identity, options, 1), node_beat) {}
+        notes_(clock, driver_options(url, identity, options, 1)),
+        inbox_(clock, driver_, driver_options(url, identity, options, 1), node_beat),
+        pulse_(clock, history_.driver(), wrote_, newest_, options.state_folder) {}
 
-  Result<void> start() { return driver_.start(); }
+  Result<void> start() {
+    Result<void> started = driver_.start();
+    if (started) pulse_.start(driver_.name());
+    return started;
+  }
   PostgresDesk& desk() { return desk_; }
   PostgresHistory& history() { return history_; }
+  PostgresNotes& notes() { return notes_; }
   PostgresInbox& inbox() { return inbox_; }
+  PostgresJobs& jobs() { return jobs_; }
   [[nodiscard]] const std::string& set() const { return driver_.set(); }
 
   Async<std::optional<Claim>> claim_former(Key key, Fingerprint fingerprint, Terms terms) override {
@@ -93,17 +107,27 @@ class PostgresStore : public BatchedStore, public Endings, public FormerHome, pu
     return {.url = url,
             .identity = identity,
             .state_folder = options.state_folder,
+            .newest = newest_,
             .time_max = options.time_max,
             .connections = connections,
             .waited = [this](const std::vector<Digest>& ids) { listener_.tell(ids); },
-            .on_commit = options.on_commit};
+            .on_commit =
+                [this, told = options.on_commit](std::size_t calls, std::chrono::nanoseconds took) {
+                  wrote_.store(true, std::memory_order_relaxed);
+                  if (told) told(calls, took);
+                }};
   }
 
+  std::atomic<bool> wrote_ = false;
+  const std::shared_ptr<NewestSeen> newest_ = std::make_shared<NewestSeen>();
   NotifyListener listener_;  // outlives the driver, which tells it what has ended
   Driver driver_;
   PostgresDesk desk_;
   PostgresHistory history_;
+  PostgresNotes notes_;
   PostgresInbox inbox_;
+  PostgresJobs jobs_{inbox_};
+  Pulse pulse_;
 };
 
 }  // namespace
@@ -128,10 +152,13 @@ Result<CapableStore> open_with_keys(Clock& clock, const PostgresOptions& options
     shard.opened.lookup = store.get();
     shard.opened.desk = &store->desk();
     shard.opened.audit = &store->desk();
+    shard.opened.roll = &store->desk();
     shard.opened.changes = store.get();
     shard.opened.history = &store->history();
+    shard.opened.notes = &store->notes();
     shard.opened.inbox = &store->inbox();
     shard.opened.inbox_desk = &store->inbox();
+    shard.opened.inbox_jobs = shard.jobs = &store->jobs();
     shard.opened.store = std::move(store);
   }
   Result<ShardNames> names = names_of(clock, options.urls, options.time_max);

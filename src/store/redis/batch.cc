@@ -14,12 +14,14 @@
 #include <vector>
 
 #include "store/call.h"
+#include "store/redis/layout.h"
 #include "store/redis/resp.h"
 #include "store/redis/scripts.h"
 #include "store/waiting.h"
 #include <semel/clock.h>
 #include <semel/key.h>
 #include <semel/result.h>
+#include <semel/store.h>
 
 namespace semel::store::redis {
 namespace {
@@ -28,6 +30,7 @@ constexpr std::size_t calls_max = 512;
 constexpr std::size_t body_bytes_max = 4U << 20U;  // of a batch; a single call may be larger
 constexpr std::size_t large_bytes = 256U << 10U;
 constexpr std::size_t latest_max = 10'000;
+constexpr std::size_t claimed_max = 20'000;
 
 std::size_t body_bytes(const StoreCall& call) {
   const auto* complete = std::get_if<CompleteCall>(&call.request);
@@ -53,6 +56,17 @@ bool is_impatient(const RedisEntry& entry) {
 void BatchMemory::remember(const Key& object, const Digest& event) {
   if (latest.size() >= latest_max) latest.clear();
   latest.insert_or_assign(object, event);
+}
+
+void BatchMemory::remember(std::uint64_t owner, std::string value) {
+  if (claimed.size() >= claimed_max) claimed.clear();
+  claimed.insert_or_assign(owner, std::move(value));
+}
+
+const std::string* BatchMemory::find(const Fence& fence) const {
+  const auto found = claimed.find(fence.owner);
+  if (found == claimed.end() || number_at(found->second, 8) != fence.number) return nullptr;
+  return &found->second;
 }
 
 CallBatch::CallBatch(RedisQueue& queue, BatchMemory& memory) : memory_(memory) {

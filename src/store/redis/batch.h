@@ -60,13 +60,19 @@ struct RedisEntry {
 };
 using RedisQueue = std::deque<RedisEntry>;
 
-// What the batches of a store remember: which event each object was granted last, and how far the index was swept.
+// What the batches of a store remember: the records that were claimed here and run, which event each object was granted
+// last, and how far the index was swept.
 struct BatchMemory {
   Buckets buckets{};
-  std::unordered_map<Key, Digest> latest{};              // by object
-  std::unordered_map<std::size_t, std::size_t> swept{};  // by bucket
+  std::unordered_map<std::uint64_t, std::string> claimed{};  // by owner: claimed_value()
+  std::unordered_map<Key, Digest> latest{};                  // by object
+  std::unordered_map<std::size_t, std::size_t> swept{};      // by bucket
 
   void remember(const Key& object, const Digest& event);
+  void remember(std::uint64_t owner, std::string value);
+  // A record as this fence has claimed it; null if that is not known. It may be that of another key, if an owner has
+  // claimed several: whoever uses it compares it with the one that is there.
+  [[nodiscard]] const std::string* find(const Fence& fence) const;
 };
 
 // Calls that go as one: a single one of any kind, or claims on the same terms, or ends with small answers.

@@ -39,6 +39,11 @@ void BeatBook::acknowledge(std::size_t slot, std::uint64_t number, std::size_t c
   }
 }
 
+std::uint64_t BeatBook::acknowledged(std::size_t slot) {
+  const std::scoped_lock lock(mutex_);
+  return slots_[slot].acknowledged;
+}
+
 void BeatBook::find(std::size_t slot, std::uint64_t found) {
   const std::scoped_lock lock(mutex_);
   slots_[slot].overwritten = found;

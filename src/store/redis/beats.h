@@ -31,6 +31,7 @@ class BeatBook {
   Next next(std::size_t slot);
   // The batch was answered, and its callers are told. `calls` are those that would be missed.
   void acknowledge(std::size_t slot, std::uint64_t number, std::size_t calls, Time at);
+  [[nodiscard]] std::uint64_t acknowledged(std::size_t slot);  // the last one
   // A batch has found this number where another one should be, and has written over it. The next resume() tells.
   void find(std::size_t slot, std::uint64_t found);
   // A new connection has found this number. Returns what is lost; tells it once.

@@ -36,6 +36,14 @@ std::string_view takes_of(const Terms& terms) {
   return terms.lapsed == Terms::Lapsed::taken_over ? "1" : "0";
 }
 
+// A word: the record that was claimed, with its answer.
+void append_ended(std::string& out, std::string_view claimed, std::string_view answer) {
+  append_word_head(out, claimed.size() + answer.size());
+  const std::size_t at = out.size();
+  out.append(claimed).append(answer).append("\r\n");
+  out[at + 1] = 'd';
+}
+
 // One group being written. What `entry_` says holds for all of it.
 class CallWriter {
  public:
@@ -76,10 +84,13 @@ class CallWriter {
     if (request.response == nullptr) return end(request.fence, "u");
     if (group_.size() > 1) return end_all();
     const std::string answer = answer_bytes(id_, request.fence, request.response);
-    const std::string fence = fence_bytes(request.fence);
     if (answer.size() < apart_from_bytes || entry_.whole) {
-      return script(Script::end, {index_, name_}, {"d", "0", fence, answer});
+      begin(Script::end, 4);
+      word("d");
+      word("0");
+      return end_one(request.fence, answer);
     }
+    const std::string fence = fence_bytes(request.fence);
     // The first answer stays, so it is not written over; under the owner's name nobody else's is touched.
     const std::string body = body_name(id_, request.fence.owner, tag_);
     command(std::vector<std::string_view>{"SET", body, answer, "NX", "PX", body_ms});
@@ -164,9 +175,18 @@ class CallWriter {
     word("0");
     for (const RedisEntry* each : group_) {
       const auto& complete = std::get<CompleteCall>(each->call().request);
-      word(fence_bytes(complete.fence));
-      word(answer_bytes(each->call().key.id, complete.fence, complete.response));
+      end_one(complete.fence, answer_bytes(each->call().key.id, complete.fence, complete.response));
     }
+  }
+
+  void end_one(const Fence& fence, std::string_view answer) {
+    const std::string* const claimed = memory_.find(fence);
+    if (claimed == nullptr) {
+      word(fence_bytes(fence));
+      return word(answer);
+    }
+    word(*claimed);
+    append_ended(out_, *claimed, answer);
   }
 
   // A script for the whole group, up to its keys.

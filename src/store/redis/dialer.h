@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -16,12 +17,15 @@
 #include <thread>
 #include <vector>
 
+#include "core/redis_url.h"
 #include "store/redis/batch.h"
 #include "store/redis/beats.h"
 #include "store/redis/connection.h"
 #include "store/redis/gate.h"
+#include "store/redis/home_beats.h"
 #include "store/redis/losses.h"
 #include "store/redis/plan.h"
+#include "store/redis/server.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -34,6 +38,12 @@ struct RedisLink {
   ScriptHashes hashes{};
 };
 
+// What the dialer finds out about the server that the driver uses.
+struct HomeNews {
+  std::atomic<bool> retired = false;   // the home of the beats has moved to another primary: nothing more is done
+  std::atomic<bool> replaced = false;  // another server has taken over, or this one has lost something: look again
+};
+
 class RedisDialer {
  public:
   using Deliver = std::function<void(Result<RedisLink>)>;
@@ -43,8 +53,9 @@ class RedisDialer {
     BeatBook& beats;
     ClaimGate& gate;
     LossDesk& losses;
-    std::atomic<bool>& retired;  // set when the home of the beats has moved to another primary: nothing more is done
-    std::string process;         // of the names of the beats
+    HomeNews& news;
+    std::string process;  // of the names of the beats
+    std::function<void(Millis)> on_jump{};
   };
   // `deliver` is called on the dialer's thread, with a connection or with what went wrong.
   RedisDialer(const Clock& clock, RedisPlan plan, Shared shared, Deliver deliver);
@@ -56,27 +67,38 @@ class RedisDialer {
   Result<RedisLink> dial(std::size_t slot);
   // A connection is wanted in this slot. Goes on trying until there is one.
   void want(std::size_t slot);
+  // The driver is retired, and nobody is answered over its connections any more: what is lost is told for the last
+  // time.
+  void take_leave();
 
  private:
+  enum class Phase : std::uint8_t { dialing, parting, parted, closing };
+  // The looks at the server beside those that connect.
+  struct Watch {
+    std::optional<RedisConnection> connection{};
+    Time next{};
+    std::optional<RedisFacts::Ahead> ahead{};  // of the server that was asked last
+    core::RedisHost host{};                    // where the last connection led
+  };
   void serve();
   std::optional<std::size_t> next(Millis pause);
   Millis try_once(std::size_t slot, Millis pause);
   void look_again();
-  [[nodiscard]] bool has_moved();
-  std::unexpected<Error> retire();
-  Result<void> begin_beats(RedisConnection& connection, std::size_t slot, const ScriptHashes& hashes);
+  [[nodiscard]] bool leads_elsewhere() const;
+  void compare_clock(const RedisFacts& facts);
+  Millis part();
+  std::unexpected<Error> retire(RedisConnection& connection, Time at);
 
   const Clock& clock_;
   const RedisPlan plan_;
   const Shared shared_;
   const Deliver deliver_;
-  std::optional<RedisConnection> watching_;  // of the thread
-  Time look_at_{};                           // the same: when to look again
-  std::vector<std::string> family_{};        // the same: the servers of the shard, one of which is the primary
+  HomeBeats home_;  // of the thread, once it runs
+  Watch watch_;     // the same
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::size_t> wanted_;
-  bool closing_ = false;
+  Phase phase_ = Phase::dialing;
   std::thread thread_;  // last: it uses all of the above
 };
 

@@ -37,10 +37,12 @@ namespace {
 constexpr std::size_t connections = 2;  // while one waits for WAIT or a sync, the next batch gathers
 constexpr Millis grace{500};            // for a connection to come back before claims are refused
 constexpr Millis silence_max{800};      // of a server that is there: new requests are to be refused within a second
+constexpr Millis lacking{250};          // for which no claims are sent after too few replicas have answered
 constexpr Millis tick{50};              // how exact deadlines are
 constexpr Millis pause{20};             // before a server that takes no writes is asked again
 constexpr Millis idle_max{1'000};       // of the driver's thread
-constexpr Millis wait_max{500};         // of WAIT; less than silence
+constexpr Millis wait_max{400};         // of WAIT; less than silence
+constexpr Millis lack_max{600};         // after which a claim is not sent again: one more WAIT would exceed a second
 constexpr std::size_t hops_max = 4;     // of a call that servers send to each other, before it rests
 
 Error late() {
@@ -49,6 +51,11 @@ Error late() {
 
 Error closed_error() {
   return {.code = Code::unavailable, .detail = "the store was closed; the call may have been applied"};
+}
+
+Error too_few() {
+  return {.code = Code::unavailable,
+          .detail = "too few replicas of Redis have acknowledged it (store.replicas); the call may have been applied"};
 }
 
 bool is_claim(const RedisEntry& entry) {
@@ -86,7 +93,12 @@ RedisDriver::RedisDriver(const Clock& clock, RedisDriverOptions options, LossDes
       losses_(losses),
       elsewhere_(std::move(elsewhere)),
       dialer_(clock, options_.plan,
-              {.beats = beats_, .gate = gate_, .losses = losses_, .retired = retired_, .process = process_},
+              {.beats = beats_,
+               .gate = gate_,
+               .losses = losses_,
+               .news = news_,
+               .process = process_,
+               .on_jump = options_.on_jump},
               [this](Result<RedisLink> link) { intake_.add(std::move(link)); }) {
   state_.memory.buckets = options_.plan.buckets;
 }
@@ -126,8 +138,9 @@ void RedisDriver::serve() {
     const bool closing = taken.closing;
     take_in(std::move(taken));
     if (closing) break;
-    if (retired_) hand_over();
+    if (news_.retired) hand_over();
     expire();
+    drop_doubted();
     send();
     state_.answered.post();
     wait();
@@ -148,10 +161,26 @@ void RedisDriver::hand_over() {
     if (pipe->batch != nullptr) again(pipe->batch->take());
   }
   state_.pipes.clear();
+  dialer_.take_leave();
+  refuse_late();
   if (state_.queue.empty() && state_.later.empty()) return;
   ::poll(nullptr, 0, static_cast<int>(pause.count()));
   for (RedisEntry& entry : std::exchange(state_.queue, {})) elsewhere_(std::move(entry));
   for (RedisEntry& entry : std::exchange(state_.later, {})) elsewhere_(std::move(entry));
+}
+
+// What one connection has found out may be true for the others, which have beats of their own to compare. One that is
+// idle would find it out with its next batch, and that may be long in coming.
+void RedisDriver::doubt_all() {
+  for (const auto& pipe : state_.pipes) pipe->doubted = true;
+}
+
+void RedisDriver::drop_doubted() {
+  if (news_.replaced.exchange(false)) doubt_all();
+  for (std::size_t i = state_.pipes.size(); i-- > 0;) {
+    RedisPipe& pipe = *state_.pipes[i];
+    if (pipe.doubted && pipe.batch == nullptr) lose(pipe, {.code = Code::unavailable, .detail = "in doubt"});
+  }
 }
 
 void RedisDriver::send_away(std::vector<RedisEntry> entries) {
@@ -200,6 +229,10 @@ void RedisDriver::refuse_now(RedisEntry entry, const Error& error) {
   state_.answered.add(std::move(*entry.waiting));
 }
 
+void RedisDriver::refuse_impatient(const Error& error) {
+  for (RedisEntry& entry : take_if(state_.queue, is_impatient)) refuse_now(std::move(entry), error);
+}
+
 void RedisDriver::refuse_claims(const Error& error) {
   for (RedisEntry& entry : take_if(state_.queue, is_claim)) refuse_now(std::move(entry), error);
 }
@@ -214,11 +247,15 @@ void RedisDriver::expire() {
   const bool gone = state_.pipes.empty() && now >= state_.lost_at + grace;
   const Error silence{.code = Code::unavailable, .detail = "Redis cannot be reached"};
   if (gone) state_.down = state_.refusal.value_or(silence);
-  if (state_.down) {
-    for (RedisEntry& entry : take_if(state_.queue, is_impatient)) refuse_now(std::move(entry), *state_.down);
-  }
+  if (state_.down) refuse_impatient(*state_.down);
+  if (now < state_.lacking_until) refuse_impatient(too_few());
   if (const std::optional<Error> closed = gate_.closed()) refuse_claims(*closed);
   if (const std::optional<Error> closed = losses_.gate().closed()) refuse_claims(*closed);
+  refuse_late();
+}
+
+void RedisDriver::refuse_late() {
+  const Time now = clock_.now();
   for (RedisEntry& entry : take_if(state_.queue, [&](const RedisEntry& each) { return each.deadline <= now; })) {
     refuse_now(std::move(entry), late());
   }
@@ -238,6 +275,10 @@ void RedisDriver::notice_silence() {
     if (!pipe.link.connection.has_unsent() && !pipe.batch->is_large()) lose(pipe, silence);
   }
   if (silent && now - state_.heard_at > silence_max) state_.down = silence;
+  // While it is down claims are refused before they are sent. If nothing is under way nobody else would find out that
+  // it answers again, so the next claim tries.
+  const auto busy = [](const auto& pipe) { return pipe->batch != nullptr; };
+  if (!state_.pipes.empty() && std::ranges::none_of(state_.pipes, busy)) state_.down.reset();
 }
 
 void RedisDriver::send() {
@@ -291,17 +332,38 @@ void RedisDriver::settle(RedisPipe& pipe) {
   if (told) {
     state_.heard_at = clock_.stopwatch();
     state_.down.reset();
+    state_.lacking_until = Time{};
     beats_.acknowledge(pipe.link.slot, pipe.ending.beat.number, outcome.effects, clock_.now());
     if (options_.on_commit) options_.on_commit(calls, clock_.stopwatch() - pipe.sent_at);
   }
   for (Waiting& waiting : outcome.answered) state_.answered.add(std::move(waiting));
   if (outcome.trouble) state_.pause_until = clock_.now() + pause;
+  if (outcome.verdict == CallBatch::Verdict::not_yet) return miss_replicas(std::move(outcome.again));
   again(std::move(outcome.again));
   put_off(std::move(outcome.later));
   send_away(std::move(outcome.elsewhere));
   if (outcome.verdict == CallBatch::Verdict::reconnect) {
+    doubt_all();
     lose(pipe, {.code = Code::unavailable, .detail = "Redis has changed; looking at it again"});
   }
+}
+
+// What has happened goes again, for as long as it takes. A claim goes again if there is time, since a replica that has
+// just come acknowledges for the first time up to a second later; then claims are refused, and those that come now are
+// not even sent for a while.
+void RedisDriver::miss_replicas(std::vector<RedisEntry> entries) {
+  const Time now = clock_.now();
+  std::vector<RedisEntry> rest;
+  for (RedisEntry& entry : entries) {
+    const Time came = entry.deadline - options_.time_max;
+    if (is_impatient(entry) && now > came + lack_max) {
+      state_.lacking_until = now + lacking;
+      refuse_now(std::move(entry), too_few());
+    } else {
+      rest.push_back(std::move(entry));
+    }
+  }
+  again(std::move(rest));
 }
 
 void RedisDriver::lose(RedisPipe& pipe, const Error& /*why*/) {

@@ -10,7 +10,6 @@
 // whether it was applied.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -42,6 +41,7 @@ struct RedisDriverOptions {
   core::RedisOnLoss on_loss = core::RedisOnLoss::report;
   std::function<void(std::size_t calls, std::chrono::nanoseconds took)> on_commit{};
   std::function<void(const RedisLoss&)> on_lost{};
+  std::function<void(Millis)> on_jump{};
 };
 
 // A connection, and the batch that is under way on it.
@@ -51,6 +51,7 @@ struct RedisPipe {
   CallBatch::Ending ending{};
   std::vector<RespValue> replies{};
   std::chrono::nanoseconds sent_at{};
+  bool doubted = false;  // another server may have taken over: no further batch goes over it
 };
 
 // Some random bytes.
@@ -76,7 +77,7 @@ class RedisDriver {
 
   void add(RedisEntry entry) { intake_.add(std::move(entry)); }
   // The home of its beats has moved to another primary. It takes no more calls.
-  [[nodiscard]] bool is_retired() const { return retired_; }
+  [[nodiscard]] bool is_retired() const { return news_.retired; }
 
  private:
   void serve();
@@ -91,9 +92,14 @@ class RedisDriver {
   void again(std::vector<RedisEntry> entries);
   void refuse_now(RedisEntry entry, const Error& error);
   void refuse_claims(const Error& error);
+  void refuse_impatient(const Error& error);
+  void refuse_late();
+  void miss_replicas(std::vector<RedisEntry> entries);
   void send_away(std::vector<RedisEntry> entries);
   void put_off(std::vector<RedisEntry> entries);
   void hand_over();
+  void doubt_all();
+  void drop_doubted();
 
   const Clock& clock_;
   const RedisDriverOptions options_;
@@ -103,7 +109,7 @@ class RedisDriver {
   BeatBook beats_;
   LossDesk& losses_;
   const Elsewhere elsewhere_;
-  std::atomic<bool> retired_ = false;
+  HomeNews news_;
 
   // Of the driver's thread.
   struct State {
@@ -117,6 +123,7 @@ class RedisDriver {
     Time lost_at{};                  // when the last one went
     std::chrono::nanoseconds heard_at{};  // by the stopwatch: when the server answered last
     Time pause_until{};                   // the server takes no writes for now
+    Time lacking_until{};                 // too few replicas answer: claims are refused at once
   };
   State state_;
   RedisDialer dialer_;

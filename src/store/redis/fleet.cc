@@ -99,8 +99,10 @@ void RedisFleet::assign() {
     }
     for (const std::size_t bucket : buckets) by_bucket_[bucket] = ship;
   }
+  const auto serves = std::ranges::find_if(ships_, [](const auto& ship) { return !ship->driver.is_retired(); });
   for (Ship*& ship : by_bucket_) {  // of slots that nobody has: any server says so
-    if (ship == nullptr && !ships_.empty()) ship = ships_.front().get();
+    const bool gone = ship == nullptr || ship->driver.is_retired();
+    if (gone && serves != ships_.end()) ship = serves->get();
   }
 }
 

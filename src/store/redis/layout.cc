@@ -14,6 +14,7 @@
 #include "core/codec.h"
 #include "core/encoding.h"
 #include <semel/clock.h>
+#include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/response.h>
 #include <semel/result.h>
@@ -134,6 +135,22 @@ std::string tail_of(const Key& key) {
   core::check(key.space.size() <= 255, "a namespace fits its length");
   tail += static_cast<char>(key.space.size());
   return tail += key.space;
+}
+
+std::string claimed_value(const Key& key, const Fingerprint& fingerprint, const Granted& granted, const Terms& terms) {
+  const auto expires = static_cast<std::uint64_t>(granted.expires_at.time_since_epoch().count());
+  const std::uint64_t claimed = expires - static_cast<std::uint64_t>(terms.ttl.count());
+  const std::uint64_t lease = claimed + static_cast<std::uint64_t>(terms.lease.count());
+  std::string value;
+  value.reserve(head_bytes + key.space.size());
+  value.append("\1r000\0\0\0", 8);
+  for (const std::uint64_t number : {granted.fence.number, granted.fence.owner, claimed, lease, expires}) {
+    for (unsigned shift = 64; shift > 0; shift -= 8) value += static_cast<char>(number >> (shift - 8));
+  }
+  value.append(bytes_of(fingerprint.digest));
+  value.append(reinterpret_cast<const char*>(key.scope.data()), key.scope.size());
+  value += static_cast<char>(key.space.size());
+  return value += key.space;
 }
 
 std::string answer_bytes(const Digest& id, const Fence& fence, const SharedResponse& response) {

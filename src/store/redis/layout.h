@@ -25,6 +25,7 @@
 #include <string>
 #include <string_view>
 
+#include <semel/fingerprint.h>
 #include <semel/key.h>
 #include <semel/response.h>
 #include <semel/result.h>
@@ -58,6 +59,9 @@ std::string fence_bytes(const Fence& fence);
 std::string tail_of(const Key& key);
 // The answer with the identity of its claim around it, checksummed: one that was copied or damaged is noticed.
 std::string answer_bytes(const Digest& id, const Fence& fence, const SharedResponse& response);
+
+// A record as the claim of a new key has written it. When it has ended, its state is d, and its answer follows.
+std::string claimed_value(const Key& key, const Fingerprint& fingerprint, const Granted& granted, const Terms& terms);
 
 struct StoredValue {
   Record record;

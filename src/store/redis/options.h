@@ -31,6 +31,9 @@ struct RedisOptions {
   std::function<void(std::size_t calls, std::chrono::nanoseconds took)> on_commit = {};
   // Called when a loss is noticed, on a thread of the store.
   std::function<void(const RedisLoss&)> on_lost = {};
+  // Called when the clock by which keys live has jumped by a second or more, as after a failover to a server whose
+  // clock is another; forward if it is above 0. On a thread of the store.
+  std::function<void(Millis)> on_jump = {};
 };
 
 }  // namespace semel::store::redis

@@ -89,7 +89,7 @@ Result<Admitted> primary_at(const Clock& clock, const RedisPlan& plan, const cor
   if (!connection) return std::unexpected(std::move(connection.error()));
   Result<RedisFacts> facts = facts_of(clock, *connection, marker_name(plan.buckets.tag(plan.bucket)), plan.time_max);
   if (!facts) return std::unexpected(std::move(facts.error()));
-  return Admitted{.connection = *std::move(connection), .facts = *std::move(facts)};
+  return Admitted{.connection = *std::move(connection), .facts = *std::move(facts), .host = host};
 }
 
 // What the first of them says that leads to a server which `takes` takes. Else what the first one had to say.

@@ -5,6 +5,7 @@
 // primary.
 #pragma once
 
+#include "core/redis_url.h"
 #include "store/redis/connection.h"
 #include "store/redis/plan.h"
 #include "store/redis/server.h"
@@ -16,6 +17,7 @@ namespace semel::store::redis {
 struct Admitted {
   RedisConnection connection;
   RedisFacts facts;
+  core::RedisHost host;
 };
 // Connects to the primary that has the bucket of the plan, and has it admitted. Gives what it found.
 Result<Admitted> connect_admitted(const Clock& clock, const RedisPlan& plan);

@@ -127,8 +127,7 @@ class ReplyReader {
     switch (letter()) {
       case 'g':
         if (said_.size() != 17) return refuse_it(entry_, nonsense());
-        request.answer = Granted{.fence = {.number = number_at(said_, 1), .owner = request.terms.owner},
-                                 .expires_at = time_in(said_, 9)};
+        tell_granted(request);
         if (order != nullptr) memory_.remember(order->object, entry_.call().key.id);
         runtime::failpoint("claim-written");
         return Fate::missed;
@@ -148,8 +147,8 @@ class ReplyReader {
     }
   }
   Fate operator()(RenewCall& request) { return holder(request.answer); }
-  Fate operator()(CompleteCall& request) { return holder(request.answer); }
-  Fate operator()(ReleaseCall& request) { return holder(request.answer); }
+  Fate operator()(CompleteCall& request) { return ended(request.answer, request.fence); }
+  Fate operator()(ReleaseCall& request) { return ended(request.answer, request.fence); }
   Fate operator()(SettleCall& request) { return holder(request.answer); }
   Fate operator()(SweepCall& request) {
     std::size_t& next = memory_.swept[entry_.bucket];
@@ -182,6 +181,25 @@ class ReplyReader {
 
  private:
   [[nodiscard]] char letter() const { return said_.empty() ? '\0' : said_.front(); }
+
+  // The record of a first attempt is known here to the byte. If its lease outlives it, its
+  // end changes when the key expires.
+  void tell_granted(ClaimCall& request) {
+    const Granted granted{.fence = {.number = number_at(said_, 1), .owner = request.terms.owner},
+                          .expires_at = time_in(said_, 9)};
+    const Terms& terms = request.terms;
+    const Key& key = entry_.call().key;
+    if (granted.fence.number == 1 && terms.lease <= terms.ttl) {
+      memory_.remember(granted.fence.owner, claimed_value(key, request.fingerprint, granted, terms));
+    }
+    request.answer = granted;
+  }
+
+  Fate ended(Result<void>& answer, const Fence& fence) {
+    const Fate fate = holder(answer);
+    if (fate != Fate::again) memory_.claimed.erase(fence.owner);
+    return fate;
+  }
 
   Fate holder(Result<void>& answer) {
     if (letter() == 'm') return Fate::again;  // its large answer has vanished meanwhile

@@ -118,8 +118,12 @@ void append_head(std::string& out, std::size_t words) {
   append_size(out, '*', words);
 }
 
+void append_word_head(std::string& out, std::size_t bytes) {
+  append_size(out, '$', bytes);
+}
+
 void append_word(std::string& out, std::string_view word) {
-  append_size(out, '$', word.size());
+  append_word_head(out, word.size());
   out.append(word).append("\r\n");
 }
 

@@ -37,6 +37,7 @@ inline constexpr std::int64_t resp_items_max = 1LL << 20U;    // of a list
 // A command as its words, each of any bytes. One with many words can be written piece by piece: how many, then each.
 void append_head(std::string& out, std::size_t words);
 void append_word(std::string& out, std::string_view word);
+void append_word_head(std::string& out, std::size_t bytes);  // then come so many bytes, and "\r\n"
 void append_command(std::string& out, std::span<const std::string_view> words);
 inline void append_command(std::string& out, std::initializer_list<std::string_view> words) {
   append_command(out, std::span(words.begin(), words.size()));

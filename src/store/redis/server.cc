@@ -87,7 +87,9 @@ Result<RedisFacts> facts_of(const Clock& clock, RedisConnection& connection, con
   append_command(commands, {"GET", identity_name});
   append_command(commands, {"TIME"});
   append_command(commands, {"CONFIG", "GET", "*append*fsync*"});
+  const Time begun = clock.now();
   const Result<std::vector<RespValue>> replies = connection.ask(clock, commands, 6, time_max);
+  const Time ended = clock.now();
   if (!replies) return std::unexpected(replies.error());
   const RespValue& role = replies->at(1);
   const std::string_view text = replies->at(0).text;
@@ -113,6 +115,7 @@ Result<RedisFacts> facts_of(const Clock& clock, RedisConnection& connection, con
   const std::vector<RespValue>& time = replies->at(4).items;
   if (time.size() != 2) return fail(Code::unavailable, "Redis does not tell the time");
   facts.at = Time{Millis{static_cast<Millis::rep>((whole(time[0].text) * 1'000) + (whole(time[1].text) / 1'000))}};
+  facts.ahead = {.least = facts.at - ended, .most = facts.at - begun};
   read_settings(replies->at(5), facts);
   return facts;
 }

@@ -14,6 +14,11 @@
 namespace semel::store::redis {
 
 struct RedisFacts {
+  // By how much the server's clock is ahead of ours, which never jumps: it takes time to ask, so between these two.
+  struct Ahead {
+    Millis least{};
+    Millis most{};
+  };
   std::string version;   // as the server says it
   bool cluster = false;  // part of one
   bool primary = false;
@@ -29,6 +34,7 @@ struct RedisFacts {
   bool leaving = false;    // the slot that was asked for is on its way to another server
   bool elsewhere = false;  // another one has it
   Time at;                 // by the server's clock
+  Ahead ahead{};
 };
 
 // `marker` is the name of the marker that it should have. Code::unavailable: it does not answer, or has not that slot.

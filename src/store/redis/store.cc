@@ -130,7 +130,8 @@ Result<CapableStore> open_with_keys(Clock& clock, const RedisOptions& options, c
                                   .time_max = options.time_max,
                                   .on_loss = options.on_loss,
                                   .on_commit = options.on_commit,
-                                  .on_lost = options.on_lost};
+                                  .on_lost = options.on_lost,
+                                  .on_jump = options.on_jump};
   auto store = std::make_unique<RedisStore>(clock, driver);
   const Result<void> started = store->start();
   if (!started) return std::unexpected(started.error());

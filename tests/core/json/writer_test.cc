@@ -1,6 +1,7 @@
 // What the writer writes is JSON, and says what it was told.
 #include "core/json/writer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include <boost/json.hpp>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+
+#include "core/utf8.h"
 
 namespace semel::core::json {
 namespace {
@@ -53,10 +56,20 @@ TEST(JsonWriter, EscapesTextAndBytes) {
   EXPECT_EQ(written([&](JsonWriter& json) { json.text(odd); }),
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xc3\xa9\"");
   EXPECT_EQ(written([&](JsonWriter& json) { json.bytes(odd); }),
+            R"("\"\\/\u0008\u000c\u000a\u000d\u0009\u0001\u001f\u007f\u00e9")");
+  EXPECT_EQ(written([&](JsonWriter& json) { json.latin_1(odd); }),
             R"("\"\\/\u0008\u000c\u000a\u000d\u0009\u0001\u001f\u007f\u00c3\u00a9")");
   EXPECT_EQ(written([&](JsonWriter& json) { json.bytes("nothing odd ~ here"); }), R"("nothing odd ~ here")");
   const std::vector<std::uint8_t> digest{0x00, 0x9f, 0xa0, 0xff};
   EXPECT_EQ(written([&](JsonWriter& json) { json.hex(digest); }), R"("009fa0ff")");
+}
+
+// Goal: characters of any length are escaped as themselves, and bytes that are none, one by one.
+TEST(JsonWriter, EscapesCharacters) {
+  const auto bytes = [](std::string_view text) { return written([&](JsonWriter& json) { json.bytes(text); }); };
+  EXPECT_EQ(bytes("f\u00fcr \u6f22\U0001f600!"), R"("f\u00fcr \u6f22\ud83d\ude00!")");
+  EXPECT_EQ(bytes("\u202e\u0085\U0010ffff"), R"("\u202e\u0085\udbff\udfff")");
+  EXPECT_EQ(bytes("\xc3(\xff\xe6\xbc"), R"("\u00c3(\u00ff\u00e6\u00bc")");
 }
 
 // Goal: an odd byte is found at any place: eight are looked at together, and the last few by themselves.
@@ -115,16 +128,18 @@ std::string any_utf8() {
   return text;
 }
 
-// Each byte as the character of its number.
-std::string as_latin_1(std::string_view bytes) {
+// Characters as they are, and each byte that belongs to none as the character of its number.
+std::string as_characters(std::string_view bytes) {
   std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) {
-      text.push_back(c);
+  while (!bytes.empty()) {
+    const std::size_t size = utf8_character_size(bytes);
+    if (size > 0) {
+      text.append(bytes.substr(0, size));
     } else {
+      const auto byte = static_cast<unsigned char>(bytes.front());
       text.append({static_cast<char>(0xc0U | (byte >> 6U)), static_cast<char>(0x80U | (byte & 0x3fU))});
     }
+    bytes.remove_prefix(std::max<std::size_t>(size, 1));
   }
   return text;
 }
@@ -160,7 +175,7 @@ boost_json::value any_document(JsonWriter& json, int depth) {
     case 1: {
       const auto bytes = *rc::gen::arbitrary<std::string>();
       json.bytes(bytes);
-      return boost_json::string(as_latin_1(bytes));
+      return boost_json::string(as_characters(bytes));
     }
     case 2: {
       const auto number = *rc::gen::arbitrary<std::int64_t>();

@@ -6,7 +6,6 @@ else took the last byte. I1 to I8 and I10.
 """
 import contextlib
 import os
-import subprocess
 import time
 
 import checker
@@ -19,19 +18,6 @@ QUICK = {"times": 3}
 RELEASE = {"times": 10, "episodes": 10}
 
 RESERVE_BYTES = 4 << 20  # less than the store keeps for ending what runs
-
-
-@contextlib.contextmanager
-def small_disk(folder, size):
-    """A tmpfs, gone when this is left."""
-    folder.mkdir(exist_ok=True)
-    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=False,
-                                           capture_output=True).returncode != 0:
-        raise proof.Skipped("this user may not mount a tmpfs")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=False)
 
 
 def room_of(disk):
@@ -53,7 +39,7 @@ def ready(semel):
 
 def run(context, times):
     report = proof.Report()
-    with small_disk(context.folder / "disk", "512m") as disk, \
+    with proof.small_disk(context.folder / "disk", "512m") as disk, \
             context.oracle(clients=16, store=f"embedded:{disk / 'data'}") as stage:
         semel = stage.nodes[0]
         stage.start()

@@ -33,18 +33,19 @@ def run_command(*words):
 
 
 class Network:
-    """A namespace with one cable to ours. Nothing of it is left when it is closed."""
+    """A namespace with one cable to ours, at whose end we have two addresses. Nothing of it is left when it is closed."""
 
     def __init__(self):
         self.name = f"semel-proof-{os.getpid()}"
         self.cable = f"sp{os.getpid()}"
         subnet = f"10.199.{os.getpid() % 250}"
-        self.here, self.there = f"{subnet}.1", f"{subnet}.2"
+        self.here, self.there, self.beside = f"{subnet}.1", f"{subnet}.2", f"{subnet}.3"
 
     def open(self):
         run_command("ip", "netns", "add", self.name)
         run_command("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", self.name)
         run_command("ip", "address", "add", f"{self.here}/24", "dev", self.cable)
+        run_command("ip", "address", "add", f"{self.beside}/24", "dev", self.cable)
         run_command("ip", "link", "set", self.cable, "up")
         self.inside("ip", "address", "add", f"{self.there}/24", "dev", "eth0")
         self.inside("ip", "link", "set", "eth0", "up")
@@ -59,6 +60,16 @@ class Network:
     def cut(self, port, way):
         for chain, address, kind in WAYS[way]:
             self.inside("nft", f"add rule inet cut {chain} ip {address} {self.here} tcp {kind} {port} drop")
+
+    def cut_off(self, address, port):
+        """An address from everything inside, whatever the port, and a port inside from everything outside."""
+        for chain, kind, side, cable in (("out", "daddr", "sport", "oifname"), ("in", "saddr", "dport", "iifname")):
+            self.inside("nft", f"add rule inet cut {chain} ip {kind} {address} drop")
+            self.inside("nft", f"add rule inet cut {chain} {cable} eth0 tcp {side} {port} drop")
+
+    def prefix(self):
+        """Of a program that is to run inside."""
+        return ["ip", "netns", "exec", self.name]
 
     def mend(self):
         self.inside("nft", "flush table inet cut")
@@ -108,7 +119,7 @@ def run(context, cuts):
         with context.oracle(clients=8, nodes=2, store=url, config=CONFIG, host=net.there, origin_host=net.here,
                             routes=oracle.USUAL_ROUTES) as stage:
             for node in stage.nodes:
-                node.prefix = ["ip", "netns", "exec", net.name]
+                node.prefix = net.prefix()
             stage.start()
             kinds = itertools.cycle(itertools.product((5432, stage.origin.address[1]), WAYS))
             for number, (port, way) in zip(range(cuts), kinds):

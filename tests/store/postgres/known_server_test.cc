@@ -11,12 +11,14 @@
 
 #include <gtest/gtest.h>
 
+#include "store/postgres/seen.h"
 #include "store/postgres/sql.h"
 
 namespace semel::test {
 namespace {
 
 using store::postgres::KnownServer;
+using store::postgres::NewestSeen;
 using store::postgres::Server;
 
 Server usual() {
@@ -64,6 +66,51 @@ TEST(KnownServer, RefusesWhatHasNoneOfTheKeys) {
   EXPECT_EQ(refusal(known, usual()), "") << "the timeline of one that was refused does not count";
 }
 
+// A copy says of itself what its original said when it was made: less than was seen since.
+TEST(KnownServer, RefusesAnOlderCopy) {
+  const auto newest = std::make_shared<NewestSeen>();
+  KnownServer known("plain", {}, newest);
+  ASSERT_EQ(refusal(known, usual()), "");
+  newest->raise({.timeline = 3, .pulse = 41});
+  EXPECT_NE(refusal(known, usual()).find("an older copy"), std::string::npos);
+  Server again = usual();
+  again.pulse = 41;
+  EXPECT_EQ(refusal(known, again), "") << "the original";
+  Server promoted = usual();
+  promoted.timeline = 4;
+  promoted.pulse = 40;
+  EXPECT_EQ(refusal(known, promoted), "") << "a failover may lose a pulse, and is no copy";
+  EXPECT_NE(refusal(known, again).find("former primary"), std::string::npos);
+  promoted.pulse = 39;
+  EXPECT_NE(refusal(known, promoted).find("an older copy"), std::string::npos) << "of the new primary";
+}
+
+// A copy that is written to is ahead of its original after a while. It was raised to what was seen at another place.
+TEST(KnownServer, RefusesACopyThatWentItsOwnWay) {
+  const auto newest = std::make_shared<NewestSeen>();
+  KnownServer known("plain", {}, newest);
+  Server original = usual();
+  original.pulse = 41;
+  original.reigns = {{1, "first"}, {30, "second"}};
+  ASSERT_EQ(refusal(known, original), "");
+  Server copy = original;
+  copy.pulse = 60;
+  copy.reigns = {{1, "first"}, {30, "second"}, {38, "copy"}};
+  EXPECT_NE(refusal(known, copy).find("an older copy"), std::string::npos);
+  copy.reigns = {{1, "first"}, {29, "copy"}};
+  EXPECT_NE(refusal(known, copy).find("an older copy"), std::string::npos);
+  copy.reigns.clear();
+  EXPECT_NE(refusal(known, copy).find("an older copy"), std::string::npos);
+  Server restarted = original;
+  restarted.pulse = 50;
+  restarted.reigns = {{1, "first"}, {30, "second"}, {42, "third"}};
+  EXPECT_EQ(refusal(known, restarted), "") << "it had all that was seen before it was started again";
+  EXPECT_EQ(newest->get().place, "third");
+  Server promoted = copy;
+  promoted.timeline = 4;
+  EXPECT_EQ(refusal(known, promoted), "");
+}
+
 class KeptTimeline : public testing::Test {
  protected:
   KeptTimeline() { std::filesystem::remove_all(folder_); }
@@ -88,6 +135,24 @@ TEST_F(KeptTimeline, OutlivesTheProcess) {
   EXPECT_EQ(refusal(of_other, other), "") << "each database has its own";
 }
 
+// The same for how far it was. A note of an earlier version does not say that.
+TEST_F(KeptTimeline, TellsAnOlderCopyFromItsOriginal) {
+  std::filesystem::create_directories(folder_);
+  std::ofstream(file_) << "semel timeline 3\n";
+  KnownServer upgraded("plain", folder_);
+  EXPECT_EQ(refusal(upgraded, usual()), "");
+  std::ofstream(file_) << "semel timeline 3 pulse 41\n";
+  KnownServer known("plain", folder_);
+  EXPECT_NE(refusal(known, usual()).find("remove the note"), std::string::npos);
+  Server original = usual();
+  original.pulse = 41;
+  original.reigns = {{1, "here"}};
+  EXPECT_EQ(refusal(known, original), "");
+  std::ofstream(file_) << "semel timeline 3 pulse 41 at elsewhere\n";
+  KnownServer of_another("plain", folder_);
+  EXPECT_NE(refusal(of_another, original).find("an older copy"), std::string::npos);
+}
+
 // What another gateway has seen meanwhile counts.
 TEST_F(KeptTimeline, IsReadAgain) {
   KnownServer known("plain", folder_);
@@ -102,7 +167,9 @@ TEST_F(KeptTimeline, IsReadAgain) {
 // A note that cannot be read, or not be made, is no reason to believe a server.
 TEST_F(KeptTimeline, RefusesWhatItCannotReadOrKeep) {
   for (const char* damaged :
-       {"", "semel timeline ", "semel timeline 3", "semel timeline 0\n", "semel timeline x\n", "3\n"}) {
+       {"", "semel timeline ", "semel timeline 3", "semel timeline 0\n", "semel timeline x\n", "3\n",
+        "semel timeline 3 pulse \n", "semel timeline 3 pulse -1\n", "semel timeline 3 pulse 4",
+        "semel timeline 3 pulse 4 at \n", "semel timeline 3 pulse 4 at x y\n"}) {
     std::filesystem::create_directories(folder_);
     std::ofstream(file_) << damaged;
     KnownServer known("plain", folder_);

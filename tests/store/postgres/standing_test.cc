@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -63,6 +64,7 @@ TEST_F(PostgresStanding, DatabaseThatIsSwappedBehindAPoolerIsRefused) {
   const PgBouncer bouncer(server);
   open(bouncer.url("test_1"));
   take(key_of(1), 1);
+  std::this_thread::sleep_for(Millis{2'500});  // its pulse is ahead of that of the other
   swap(server, "test_2");
   EXPECT_TRUE(refuses("another database"));
 }
@@ -99,6 +101,61 @@ TEST_F(PostgresStanding, FormerPrimaryBehindAPoolerIsRefused) {
   std::filesystem::rename(before, data);
   server.start();
   EXPECT_TRUE(refuses("former primary"));
+}
+
+// The same, with a physical copy of the server: system identifier, timeline and generation are those of its original.
+TEST_F(PostgresStanding, PhysicalCopyIsRefused) {
+  for (const bool pooled : {false, true}) {
+    SCOPED_TRACE(pooled ? "behind a pooler" : "directly");
+    PostgresServer server;
+    const std::string direct = server.fresh_database();
+    const PgBouncer bouncer(server);
+    const auto data = server.folder() / "data";
+    const auto copy = server.folder() / "copy";
+    server.crash();
+    run_unprivileged({"cp", "-a", data.string(), copy.string()}, "/dev/null");
+    server.start();
+
+    open(pooled ? bouncer.url("test_1") : direct);
+    take(key_of(1), 1);
+    ASSERT_TRUE(soon([&] { return server.run("SELECT number > 0 FROM semel.pulse", "test_1") == "t"; }));
+    server.crash();
+    std::filesystem::rename(data, server.folder() / "original");
+    std::filesystem::rename(copy, data);
+    server.start();
+    EXPECT_TRUE(refuses("an older copy"));
+    server.crash();
+    std::filesystem::rename(data, copy);
+    std::filesystem::rename(server.folder() / "original", data);
+    server.start();
+    EXPECT_TRUE(soon([&] { return claim(key_of(2), 2).has_value(); })) << "the original is taken up again";
+    store_.reset();
+  }
+}
+
+// Two that were promoted by themselves have the same timeline. The one that a gateway has written to is the one that
+// counts.
+TEST_F(PostgresStanding, FormerPrimaryThatPromotedItselfIsRefused) {
+  PostgresServer server;
+  const std::string url = server.fresh_database();
+  const auto data = server.folder() / "data";
+  const auto before = server.folder() / "before";
+  const auto promote = [&] {
+    std::ofstream(data / "standby.signal").close();
+    server.start();
+    server.run("SELECT pg_promote()");
+  };
+  server.crash();
+  run_unprivileged({"cp", "-a", data.string(), before.string()}, "/dev/null");
+  promote();
+  open(url);
+  take(key_of(1), 1);
+  ASSERT_TRUE(soon([&] { return server.run("SELECT number > 0 FROM semel.pulse", "test_1") == "t"; }));
+  server.crash();
+  std::filesystem::rename(data, server.folder() / "after");
+  std::filesystem::rename(before, data);
+  promote();
+  EXPECT_TRUE(refuses("an older copy"));
 }
 
 // After a failover behind the pooler the gateway goes on with the new primary, without a word to its callers.

@@ -61,7 +61,7 @@ TEST_F(PostgresUpgrade, ProgramsOfBothVersionsShareTheKeys) {
   const auto migrated = migrate_postgres(*clock_, url_);
   ASSERT_TRUE(migrated) << migrated.error().detail;
   EXPECT_EQ(migrated->from, 1);
-  EXPECT_EQ(migrated->to, 3);
+  EXPECT_EQ(migrated->to, 6);
   open(url_);
   const Result<Claim> held = claim(key_of(1), 2);
   ASSERT_TRUE(held) << held.error().detail;

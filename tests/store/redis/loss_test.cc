@@ -1,5 +1,6 @@
 // What a server forgets in a restart is noticed: exactly, once, and by those who must stop.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <sstream>
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "store/redis/fixture.h"
+#include "store/redis/resp.h"
+#include "store/redis/scripts.h"
 
 namespace semel::test {
 namespace {
@@ -49,6 +52,22 @@ TEST_F(RedisLosses, AreCountedExactly) {
   forget(server, std::filesystem::file_size(log_of(server)));
   EXPECT_TRUE(eventually([&] { return run_once(*opened.store, key_of(98), 98) == "ok"; }));
   EXPECT_EQ(lost(), 20U) << "a restart that forgets nothing is no loss";
+}
+
+// A batch that the network has held back arrives after those that followed over a new connection. Its number is lower,
+// and nothing is lost.
+TEST_F(RedisLosses, AreNotSeenInABatchThatComesLate) {
+  RedisServer server({"appendfsync always"});
+  const store::redis::RedisOptions options = options_for(server);
+  prepare(options);
+  store::CapableStore opened = open(options);
+  for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(run_once(*opened.store, key_of(i), i), "ok");
+  const std::string& beat = store::redis::scripts().at(static_cast<std::size_t>(store::redis::Script::beat));
+  const store::redis::RespValue names = server.run({"KEYS", "semel:{0}:beat:*"});
+  ASSERT_FALSE(names.items.empty());
+  for (const store::redis::RespValue& name : names.items) server.run({"EVAL", beat, "1", name.text, "1"});
+  for (std::uint64_t i = 21; i <= 40; ++i) EXPECT_EQ(run_once(*opened.store, key_of(i), i), "ok");
+  EXPECT_EQ(lost(), 0U);
 }
 
 // A holder whose claim was forgotten cannot end it, though somebody else now has the same number.

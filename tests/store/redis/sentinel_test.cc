@@ -25,6 +25,15 @@ class RedisSentinels : public RedisTest {
     const std::string value = server.run({"GET", store::redis::record_name(key.id)}).text;
     return value.size() > 1 && value[1] == 'd';
   }
+  // The replica has them, too.
+  store::CapableStore open_with_five_keys(RedisWithSentinel& set) {
+    const store::redis::RedisOptions options = options_of(set);
+    prepare(options);
+    store::CapableStore opened = open(options);
+    for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_EQ(run_once(*opened.store, key_of(i), i), "ok");
+    EXPECT_TRUE(eventually([&] { return has_answer(set.replica(), key_of(5)); }));
+    return opened;
+  }
 };
 
 // The primary dies. Claims are refused soon, and taken again soon after the replica was promoted. What was acknowledged
@@ -36,6 +45,8 @@ TEST_F(RedisSentinels, LeadToThePromotedReplica) {
   prepare(options);
   {
     const store::CapableStore before = open(options);
+    // A replica that has just come acknowledges for the first time up to a second later.
+    ASSERT_TRUE(eventually([&] { return claim(*before.store, key_of(900), 900).has_value(); }));
     for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(run_once(*before.store, key_of(i), i), "ok");
   }
   options.replicas = 0;  // there is none left after the promotion
@@ -53,16 +64,32 @@ TEST_F(RedisSentinels, LeadToThePromotedReplica) {
 // The promoted replica had been cut off: what it lacks is counted.
 TEST_F(RedisSentinels, WhatThePromotedReplicaLacksIsCounted) {
   RedisWithSentinel set;
-  const store::redis::RedisOptions options = options_of(set);
-  prepare(options);
-  store::CapableStore opened = open(options);
-  for (std::uint64_t i = 1; i <= 5; ++i) ASSERT_EQ(run_once(*opened.store, key_of(i), i), "ok");
-  ASSERT_TRUE(eventually([&] { return has_answer(set.replica(), key_of(5)); }));
+  store::CapableStore opened = open_with_five_keys(set);
   set.replica().run({"REPLICAOF", "127.0.0.1", "1"});
   for (std::uint64_t i = 11; i <= 20; ++i) ASSERT_EQ(run_once(*opened.store, key_of(i), i), "ok");
   set.primary().crash();
   EXPECT_TRUE(eventually([&] { return run_once(*opened.store, key_of(51), 51) == "ok"; }));
   EXPECT_TRUE(eventually([&] { return lost() == 20; })) << lost();
+}
+
+// The primary is replaced by those who do not reach it any more, while we still do. The gateway goes where the Sentinel
+// leads, and counts what it wrote meanwhile as lost.
+TEST_F(RedisSentinels, APrimaryThatWasReplacedBehindOurBackIsLeft) {
+  RedisWithSentinel set;
+  store::CapableStore opened = open_with_five_keys(set);
+  std::this_thread::sleep_for(Millis{11'000});  // it has looked at its primary once, and keeps that connection
+  const std::string port = set.replica().run({"CONFIG", "GET", "port"}).items.at(1).text;
+  set.replica().run({"REPLICAOF", "NO", "ONE"});
+  ASSERT_NE(set.ask("SENTINEL REMOVE main").find("OK"), std::string::npos);
+  ASSERT_NE(set.ask("SENTINEL MONITOR main 127.0.0.1 " + port + " 1").find("OK"), std::string::npos);
+  for (std::uint64_t i = 11; i <= 20; ++i) ASSERT_EQ(run_once(*opened.store, key_of(i), i), "ok");
+  std::uint64_t next = 100;
+  EXPECT_TRUE(eventually([&] {
+    const Key key = key_of(++next);
+    return run_once(*opened.store, key, next) == "ok" && has_answer(set.replica(), key);
+  }));
+  EXPECT_GE(lost(), 20U);
+  EXPECT_EQ(run_once(*opened.store, key_of(5), 6), "held");
 }
 
 // A name that the Sentinels do not know, Sentinels that are not there, and one of several that is.

@@ -205,6 +205,69 @@ TEST_F(RedisStores, JudgeEachOfManyCallsByItself) {
   EXPECT_EQ(server_.text({"ZCARD", "semel:{0}:open"}), "0");
 }
 
+// The store that has claimed a key knows its record to the byte, and only compares and sets it at the end. One that
+// does not know it, and a record that was renewed or is waited for, are judged by fence: the record is the same
+// afterwards.
+TEST_F(RedisStores, EndTheSameWayWhetherTheyKnowTheRecordOrNot) {
+  store::CapableStore here = open(options_);
+  store::CapableStore there = open(options_);
+  const auto ended = [&](std::uint64_t number, Store& by, const auto& meanwhile) {
+    const Result<Claim> claimed = claim(*here.store, key_of(number), 77);
+    if (!claimed) return std::string("no claim");
+    const Granted& granted = std::get<Granted>(*claimed);
+    Terms terms;
+    terms.owner = 77;
+    const std::string known = store::redis::claimed_value(key_of(number), fingerprint_of(1), granted, terms);
+    EXPECT_EQ(server_.run({"GET", record_name(key_of(number).id)}).text, known);
+    meanwhile(key_of(number), granted.fence);
+    EXPECT_TRUE(run(context_, by.complete(key_of(number), granted.fence, answer_of("paid"))));
+    EXPECT_EQ(kept(*here.store, key_of(number)), "paid");
+    EXPECT_EQ(server_.text({"PEXPIRETIME", record_name(key_of(number).id)}),
+              std::to_string(granted.expires_at.time_since_epoch().count() - 1));
+    std::string value = server_.run({"GET", record_name(key_of(number).id)}).text;
+    return value.substr(0, 2) + value.substr(3, 21) + value.substr(48, known.size() - 48);  // without times
+  };
+  const auto nothing = [](const Key&, const Fence&) {};
+  const std::string usual = ended(1, *here.store, nothing);
+  EXPECT_EQ(usual.substr(0, 2), "\1d");
+  EXPECT_EQ(ended(2, *there.store, nothing), usual) << "by one that did not claim it";
+  const auto renew = [&](const Key& key, const Fence& fence) {
+    EXPECT_TRUE(run(context_, here.store->renew(key, fence, Millis{60'000})));
+  };
+  EXPECT_EQ(ended(3, *here.store, renew), usual) << "renewed meanwhile";
+  const auto wait_for = [&](const Key& key, const Fence&) { server_.run({"SETRANGE", record_name(key.id), "2", "1"}); };
+  EXPECT_EQ(ended(4, *here.store, wait_for), usual) << "somebody waits";
+  EXPECT_EQ(server_.text({"ZCARD", "semel:{0}:open"}), "0");
+}
+
+// An end that comes too late, or finds something else than it has claimed, changes nothing: not a byte, nor its expiry.
+TEST_F(RedisStores, LeaveWhatIsNotTheirsAsItIs) {
+  store::CapableStore opened = open(options_);
+  const auto end_after = [&](std::uint64_t number, Millis lease, const auto& meanwhile) {
+    Terms terms;
+    terms.owner = 77;
+    terms.lease = lease;
+    const Key key = key_of(number);
+    const Result<Claim> claimed = run(context_, opened.store->claim(key, fingerprint_of(1), terms));
+    const Fence fence = std::get<Granted>(*claimed).fence;
+    meanwhile(record_name(key.id));
+    const std::string before = server_.run({"GET", record_name(key.id)}).text;
+    const std::string expiry = server_.text({"PEXPIRETIME", record_name(key.id)});
+    const Result<void> ended = run(context_, opened.store->complete(key, fence, answer_of("paid")));
+    EXPECT_EQ(server_.run({"GET", record_name(key.id)}).text, before) << number;
+    EXPECT_EQ(server_.text({"PEXPIRETIME", record_name(key.id)}), expiry) << number;
+    return std::string(said(ended));
+  };
+  const auto wait = [](const std::string&) { std::this_thread::sleep_for(Millis{30}); };
+  EXPECT_EQ(end_after(1, Millis{10}, wait), "fenced") << "its lease has lapsed";
+  const auto taken = [&](const std::string& name) { server_.run({"SETRANGE", name, "16", "somebody"}); };
+  EXPECT_EQ(end_after(2, Millis{60'000}, taken), "fenced") << "another owner has it";
+  const auto spoilt = [&](const std::string& name) { server_.run({"SET", name, "spoilt", "KEEPTTL"}); };
+  EXPECT_EQ(end_after(3, Millis{60'000}, spoilt), "corrupt");
+  const auto gone = [&](const std::string& name) { server_.run({"DEL", name}); };
+  EXPECT_EQ(end_after(4, Millis{60'000}, gone), "fenced") << "it is gone, and does not come back";
+}
+
 // A value that is not ours, or was cut, blocks its key.
 TEST_F(RedisStores, BlockKeysWhoseRecordsAreDamaged) {
   store::CapableStore opened = open(options_);

@@ -29,6 +29,13 @@ const ACTS = {
     button: "Ask, and settle as done",
     path: "resolve",
   },
+  suggestion: {
+    title: "The resolver is right: it happened",
+    lead: "The resolver found the answer. Every retry gets that one, as the service gave it.",
+    word: "done",
+    button: "Settle as the resolver says",
+    path: "resolve",
+  },
   reopen: {
     title: "Run it again",
     lead: "The stored answer is dropped, and the next request with this key runs. Whatever the first run did stays done.",
@@ -67,6 +74,7 @@ export function faultsOf({ status, fields }) {
 
 function bodyOf(act, fence, { reason, status, fields, body }, request) {
   if (act === "reopen") return { fence, reason };
+  if (act === "suggestion") return { fence, as: "done", from: "suggestion", reason };
   if (act === "probe") return { fence, as: "done", from: "probe", reason, ...request };
   if (act === "not-done") return { fence, as: "not-done", reason };
   return { fence, as: "done", reason, response: { status: Number(status), fields: fieldsIn(fields), body } };
@@ -89,11 +97,19 @@ function Answer({ values, set, faults }) {
   </fieldset>`;
 }
 
+// What the resolver says for or against an act.
+function evidence(name, suggestion) {
+  if (!suggestion) return null;
+  const agrees = name === "suggestion" || name === suggestion.as;
+  return html`The resolver ${agrees ? "suggests this" : "does not suggest this"}: <span class="text">${suggestion.why}</span>. `;
+}
+
 export function Acts({ of, onDone }) {
   const { session } = useDesk();
   const { probe, ...request } = requestOf(of.id) ?? {};
   const asks = useLoad(async (signal) => Boolean(probe) && knowsProbes(await get("/v1/openapi.json", signal)), [of.id]);
-  const settles = asks.data ? ["probe", "done", "not-done"] : ["done", "not-done"];
+  const found = of.suggestion?.as === "done" && of.suggestion.answer;
+  const settles = [found && "suggestion", asks.data && "probe", "done", "not-done"].filter(Boolean);
   const offered = of.state === "unknown" ? settles : of.state === "done" ? ["reopen"] : [];
   if (!offered.length) return null;
   const why = cannot(session, may);
@@ -107,7 +123,7 @@ export function Acts({ of, onDone }) {
   };
   const form = (name, leave) => html`<${ActForm} act=${ACTS[name]} send=${send(name)} onLeave=${leave}
     more=${name === "done" ? ANSWER : {}} check=${name === "done" ? faultsOf : undefined}
-    note=${html`Decided on fence <b>${of.fence}</b>. If the key has moved on, nothing is done.`}>
+    note=${html`${evidence(name, of.suggestion)}Decided on fence <b>${of.fence}</b>. If the key has moved on, nothing is done.`}>
     ${name === "done" ? (parts) => html`<${Answer} ...${parts} />` : null}<//>`;
   return html`<section class="card acts"><h2>${of.state === "unknown" ? "Settle it" : "Change it"}</h2>
     ${why ? html`<p class="muted">${why}</p>` : html`<${Choices} acts=${ACTS} offered=${offered} form=${form} />`}

@@ -22,9 +22,9 @@ const nameOf = ({ table, options }) =>
   REPEATED.includes(table) &&
   ["path", "name", "url"].map((name) => options.find((option) => option.option === name)?.value).find(Boolean);
 
-export function ConfigPage() {
+export function ConfigPage({ query }) {
   const config = useLoad((signal) => get("/v1/config", signal));
-  const [text, setText] = useState("");
+  const [text, setText] = useState(query.find ?? "");
   const [all, setAll] = useState(false);
   const head = html`<${Head} title="Config"
     lead="As it is in force, with the last reload. What conf/semel.toml says of each option is the manual." />`;

@@ -22,7 +22,7 @@ function Replay({ group, destination, onDone, onLeave }) {
     onDone();
     onLeave();
   };
-  if (job) return html`<${JobCard} id=${job} onLeave=${leave} />`;
+  if (job) return html`<${JobCard} id=${job} onLeave=${leave} onOver=${onDone} />`;
   if (!plan.data) {
     return html`<div class="card">${plan.problem ? html`<${ProblemBox} problem=${plan.problem} retry=${plan.reload} />`
       : html`<${Wait} words="Counting them…" />`}<div class="buttons"><button type="button" class="quiet" onClick=${onLeave}>Leave it</button></div></div>`;
@@ -47,7 +47,7 @@ export function DeadLetters({ destinations, onDone }) {
   const list = usePieces((cursor, signal) => get(withQuery("/v1/inbox", { state: "dead", cursor, limit: 1000 }), signal));
   const barred = cannot(session, may);
   const columns = [
-    { title: "How many", number: true, cell: (group) => count(group.items.length) },
+    { title: "How many", number: true, cell: (group) => `${count(group.items.length)}${list.complete ? "" : "+"}` },
     { title: "To", cell: (group) => html`<span class="text">${group.destination}</span>` },
     { title: "Status", number: true, cell: (group) => group.status || "–" },
     { title: "Why", wide: true, cell: (group) => html`<span class="text">${group.why || "–"}</span>` },

@@ -3,10 +3,10 @@ import { html, useState } from "../html.js";
 import { ActForm, Choices, cannot } from "../act_form.js";
 import { get, post } from "../api.js";
 import { useLoad } from "../load.js";
-import { bodyText, count } from "../format.js";
-import { whyNotYet } from "../inbox_rules.js";
+import { bodyText, count, duration } from "../format.js";
+import { attemptSaid, attemptsOf, cameWith, lastAnswer, whyNotYet } from "../inbox_rules.js";
 import { href } from "../route.js";
-import { Copy, Fact, Facts, Head, Id, ProblemBox, State, Wait, When, may, useDesk } from "../parts.js";
+import { Copy, Fact, Facts, Head, Id, ProblemBox, State, Table, Wait, When, may, useDesk } from "../parts.js";
 
 const ACTS = {
   redeliver: {
@@ -47,12 +47,30 @@ function Body({ id, kept }) {
       ? html`<button type="button" onClick=${show}>Show the body</button> <span class="muted">That is written to the audit log.</span>`
       : html`<p class="muted">The body is shown to operators only.</p>`)}
     <${ProblemBox} problem=${shown.problem} />
-    ${seen && html`<table class="fields"><tbody>${shown.event.fields.map((field) => html`<tr><th scope="row">${field.name}</th>
-        <td class="text">${field.value}</td></tr>`)}</tbody></table>
-      <h3>${seen.kind}</h3><pre class="body" tabindex="0">${seen.text || "(empty)"}</pre>`}</section>`;
+    ${seen && html`<table class="fields"><tbody>${cameWith(shown.event.fields).map(([name, value]) => html`<tr><th scope="row">${name}</th>
+        <td class="text">${value}</td></tr>`)}</tbody></table>
+      <h3>${seen.kind}${shown.event.redacted ? html` <span class="muted">parts are hidden (admin.redact)</span>` : null}</h3><pre class="body" tabindex="0">${seen.text || "(empty)"}</pre>`}</section>`;
 }
 
-function One({ id, delivery, destination, onDone }) {
+const ATTEMPT = [
+  { title: "Attempt", number: true, cell: (each) => count(each.attempt) },
+  { title: "Began", cell: (each) => html`<${When} at=${each.at} since />` },
+  { title: "Answer", wide: true, cell: (each) => html`<span class=${each.missing ? "text muted" : "text"}>${attemptSaid(each)}</span>` },
+  { title: "Took", number: true, cell: (each) => duration(each.ms) },
+  { title: "Then", cell: (each) => (each.state ? html`<${State} of=${each.state} />` : "–") },
+  { title: "Gateway", cell: (each) => html`<span class="text">${each.node ?? "–"}</span>` },
+];
+
+function Attempts({ delivery, event }) {
+  const { rows, earlier } = attemptsOf(delivery, event.attempts);
+  if (!rows.length) return html`<h3>Attempts</h3><p class="muted">None has begun yet.</p>`;
+  return html`<h3>Attempts</h3>
+    <${Table} label=${`Attempts at ${delivery.destination}, newest first`} columns=${ATTEMPT} items=${rows} keyOf=${(each) => each.attempt} />
+    ${earlier > 0 && html`<p class="muted">${count(earlier)} earlier ${earlier === 1 ? "one is" : "ones are"} not shown.</p>`}
+    ${event.attempts_partial && html`<p class="muted">The history could not be read to its end: some may be missing.</p>`}`;
+}
+
+function One({ id, event, delivery, destination, onDone }) {
   const { session, now, zone } = useDesk();
   const [said, setSaid] = useState(null);
   const why = whyNotYet(delivery, destination, now, zone);
@@ -64,14 +82,15 @@ function One({ id, delivery, destination, onDone }) {
   const form = (name, leave) => html`<${ActForm} act=${ACTS[name]} send=${send(name)} onLeave=${leave} />`;
   const barred = cannot(session, may);
   return html`<section class="card"><h2>To <span class="text">${delivery.destination}</span> <${State} of=${delivery.state} /></h2>
-    ${why && html`<p class="fence-line">${why}</p>`}
+    ${why && html`<p class="fence-line ${["dead", "unknown"].includes(delivery.state) ? "red" : ""}">${why}</p>`}
     ${said && html`<div class="box green" role="status"><strong>Done.</strong><p>Entry ${said.audit} of the <a href="#/audit">audit log</a>.</p></div>`}
     <${Facts}>
       <${Fact} name="Attempt">${count(delivery.attempt)} <span class="muted">${count(delivery.failed)} failed</span><//>
-      <${Fact} name="Last answer">${delivery.status || "–"} <span class="text">${delivery.why}</span><//>
+      <${Fact} name="Last answer"><span class="text">${lastAnswer(delivery)}</span><//>
       <${Fact} name="Changed"><${When} at=${delivery.changed_at} both since /><//>
       <${Fact} name="Given up at"><${When} at=${delivery.expires_at} since /><//>
     <//>
+    <${Attempts} delivery=${delivery} event=${event} />
     <h3>Change it</h3>
     ${barred ? html`<p class="muted">${barred}</p>`
       : html`<${Choices} key=${`${delivery.state} ${delivery.attempt}`} acts=${ACTS} offered=${offered} form=${form} />`}
@@ -86,14 +105,14 @@ export function Delivery({ id }) {
       ? html`<${ProblemBox} problem=${event.problem} retry=${event.reload}><p><a href="#/inbox">To the inbox</a></p><//>` : html`<${Wait} />`}`;
   }
   const { data } = event;
-  const of = (name) => destinations.data?.items.find((each) => each.name === name);
+  const of = (name) => (destinations.data ? (destinations.data.items.find((each) => each.name === name) ?? null) : undefined);
   return html`<${Head} title="Delivery" lead=${`${data.type || "An event"} from ${data.source}`} />
     <section class="card"><${Facts}>
       <${Fact} name="Id"><code class="id whole">${data.id}</code> <${Copy} text=${data.id} what="the id" /><//>
       <${Fact} name="Accepted"><${When} at=${data.accepted_at} both since /><//>
       <${Fact} name="Key"><a href=${href(["keys", data.key])}><${Id} id=${data.key} /></a><//>
     <//></section>
-    ${data.deliveries.map((delivery) => html`<${One} key=${delivery.destination} id=${data.id} delivery=${delivery}
+    ${data.deliveries.map((delivery) => html`<${One} key=${delivery.destination} id=${data.id} event=${data} delivery=${delivery}
       destination=${of(delivery.destination)} onDone=${event.reload} />`)}
     <${Body} id=${data.id} kept=${data.body_kept} />`;
 }

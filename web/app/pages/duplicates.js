@@ -1,9 +1,11 @@
 // Duplicates: how often clients repeat themselves, by day, by route and by caller. Each replay is an effect that did not
 // happen twice.
 import { html, useState } from "../html.js";
+import { Bar } from "../bar.js";
 import { get, withQuery } from "../api.js";
 import { useLoad } from "../load.js";
 import { count, figure } from "../format.js";
+import { Audited } from "../audits.js";
 import { Empty, Head, Id, Input, ProblemBox, Table, Wait, When, useDesk } from "../parts.js";
 
 const SPANS = {
@@ -31,11 +33,6 @@ export function byTime(items) {
   return [...times.values()]
     .sort((a, b) => (a.at < b.at ? -1 : 1))
     .map((each) => ({ ...each, rate: each.keyed ? each.duplicates / each.keyed : 0 }));
-}
-
-function Bar({ part, tone }) {
-  return html`<div class="bar-box" aria-hidden="true"><div class="bar-fill ${tone}"
-    style=${{ width: `${Math.max(0, Math.min(100, part * 100))}%` }}></div></div>`;
 }
 
 function Over({ times, step }) {
@@ -93,7 +90,7 @@ export function Duplicates() {
     <${Input} id="duplicates-step" label="Time">${(
       ties,
     ) => html`<select ...${ties} value=${step} onChange=${(event) => setStep(event.target.value)}>
-      ${Object.entries(SPANS).map(([value, [words]]) => html`<option value=${value}>${words}</option>`)}</select>`}<//><//>`;
+      ${Object.entries(SPANS).map(([value, [words]]) => html`<option value=${value}>${words}</option>`)}</select>`}<//><//><${Audited} />`;
   if (!routes.data)
     return html`${head}${routes.problem ? html`<${ProblemBox} problem=${routes.problem}
       retry=${routes.reload} />` : html`<${Wait} />`}`;

@@ -3,7 +3,8 @@ import { html, useRef, useState } from "../html.js";
 import { ActForm, cannot } from "../act_form.js";
 import { get, post, withQuery } from "../api.js";
 import { useLoad, usePieces } from "../load.js";
-import { count } from "../format.js";
+import { count, duration, share } from "../format.js";
+import { lastAnswer } from "../inbox_rules.js";
 import { go, href } from "../route.js";
 import { Chip, Empty, GoOn, Head, Id, Input, ProblemBox, State, Table, Wait, When, may, useDesk } from "../parts.js";
 import { DeadLetters } from "./dead_letters.js";
@@ -19,7 +20,7 @@ function Condition({ of }) {
 }
 
 function Destinations({ items, onDone }) {
-  const { session } = useDesk();
+  const { session, now } = useDesk();
   const [chosen, setChosen] = useState(null);
   const barred = cannot(session, may);
   const number = (name, level) => (each) => {
@@ -30,11 +31,13 @@ function Destinations({ items, onDone }) {
     { title: "Destination", wide: true, cell: (each) => html`<b class="text">${each.name}</b>` },
     { title: "Condition", cell: (each) => html`<${Condition} of=${each} />` },
     { title: "Waiting", number: true, cell: number("waiting") },
+    { title: "Oldest", number: true, cell: (each) => (each.oldest ? html`<span class="at" title=${each.oldest}>${duration(now - Date.parse(each.oldest))}</span>` : "–") },
     { title: "Running", number: true, cell: (each) => `${count(each.running)} of ${count(each.concurrency)}` },
     { title: "In doubt", number: true, cell: number("unknown", "red") },
     { title: "Dead letters", number: true, cell: number("dead", "red") },
-    { title: "Done", number: true, cell: number("done") },
-    { title: "Rate", cell: (each) => each.rate || html`<span class="muted">no limit</span>` },
+    { title: "Done", number: true, cell: ({ states }) => html`<span class="at">${count(states.done ?? 0)} <span
+      class="muted">${share(states.done ?? 0, (states.done ?? 0) + (states.dead ?? 0))}</span></span>` },
+    { title: "Rate", cell: (each) => each.rate || html`<span class="muted at">no limit</span>` },
     { title: "", cell: (each) => !barred && html`<button type="button" class="quiet small" onClick=${() => setChosen(each)}>
       ${each.paused ? "Resume" : "Pause"}<span class="away"> ${each.name}</span></button>` },
   ];
@@ -46,7 +49,8 @@ function Destinations({ items, onDone }) {
   };
   return html`<section><h2>Destinations</h2>
     ${items.length ? html`<${Table} label="Destinations" columns=${columns} items=${items} keyOf=${(each) => each.name} />`
-      : html`<${Empty} title="There is no destination">A webhook with delivery = "inbox" makes one.<//>`}
+      : html`<${Empty} title="There is no destination">Add a [destination.NAME] with an upstream, and delivery = "inbox" to a webhook: its events are then
+        acknowledged at once and delivered from here.<//>`}
     ${chosen && html`<div class="card"><${ActForm} key=${chosen.name} act=${{ ...act, title: `${act.title} ${chosen.name}` }} send=${send}
       onLeave=${() => setChosen(null)} more=${{ length: "" }}>${chosen.paused ? null : ({ values, set }) => html`
       <${Input} id="act-length" label="For how long">${(ties) => html`<select ...${ties} value=${values.length}
@@ -55,27 +59,28 @@ function Destinations({ items, onDone }) {
   </section>`;
 }
 
-function List({ query, destinations }) {
-  const filter = { state: query.state ?? "", dest: query.dest ?? "", type: query.type ?? "" };
-  const list = usePieces((cursor, signal) => get(withQuery("/v1/inbox", { ...filter, cursor, limit: 100 }), signal), [JSON.stringify(filter)]);
+function List({ query, destinations, turn }) {
+  const filter = { state: query.state ?? "", dest: query.dest ?? "", source: query.source ?? "", type: query.type ?? "" };
+  const list = usePieces((cursor, signal) => get(withQuery("/v1/inbox", { ...filter, cursor, limit: 100 }), signal), [JSON.stringify(filter), turn]);
   const set = (name) => (event) => go(["inbox"], { ...query, [name]: event.target.value });
   const select = (name, label, values) => html`<${Input} id=${`inbox-${name}`} label=${label}>${(ties) => html`
     <select ...${ties} value=${filter[name]} onChange=${set(name)}><option value="">any</option>
       ${values.map((value) => html`<option value=${value}>${value}</option>`)}</select>`}<//>`;
+  const typed = (name, label, hint = "") => html`<${Input} id=${`inbox-${name}`} label=${label} hint=${hint}>${(ties) => html`
+    <input ...${ties} type="text" value=${filter[name]} onChange=${set(name)} spellcheck=${false} />`}<//>`;
   const columns = [
     { title: "Event", cell: (each) => html`<a href=${href(["inbox", each.id])}><${Id} id=${each.id} /></a>` },
     { title: "Type", wide: true, cell: (each) => html`<span class="text">${each.type || "–"}</span>` },
     { title: "To", cell: (each) => html`<span class="text">${each.destination}</span>` },
     { title: "State", cell: (each) => html`<${State} of=${each.state} />` },
     { title: "Attempt", number: true, cell: (each) => each.attempt },
-    { title: "Last answer", cell: (each) => html`${each.status || ""} <span class="text">${each.why}</span>` },
+    { title: "Last answer", wide: true, cell: (each) => html`<span class="text">${lastAnswer(each)}</span>` },
     { title: "Accepted", cell: (each) => html`<${When} at=${each.accepted_at} />` },
     { title: "Next", cell: (each) => (each.due_at ? html`<${When} at=${each.due_at} />` : each.in_line ? "in line" : "–") },
   ];
   return html`<section><h2>Deliveries</h2>
     <div class="row filters">${select("state", "State", STATES)}${select("dest", "To", destinations)}
-      <${Input} id="inbox-type" label="Type">${(ties) => html`<input ...${ties} type="text" value=${filter.type} onChange=${set("type")}
-        spellcheck=${false} />`}<//></div>
+      ${typed("source", "From", "/hooks/stripe, or outbox:NAME")}${typed("type", "Type")}</div>
     ${list.items.length > 0 && html`<${Table} label="Deliveries" columns=${columns} items=${list.items}
       keyOf=${(each) => `${each.id} ${each.destination}`} />`}
     ${list.complete && !list.items.length && html`<${Empty} title="No delivery is like that">Change the filter; those that have ended are kept for
@@ -85,6 +90,7 @@ function List({ query, destinations }) {
 
 export function Inbox({ query }) {
   const destinations = useLoad((signal) => get("/v1/destinations", signal), [], 5_000);
+  const [turn, setTurn] = useState(0); // of the list: it is read again when something was done
   const dead = useRef(false); // once there were some they stay in sight, with what came of sending them again
   const head = html`<${Head} title="Inbox" lead="Events that were acknowledged and are delivered from here, until each destination has them." />`;
   if (!destinations.data) {
@@ -92,7 +98,11 @@ export function Inbox({ query }) {
   }
   const { items } = destinations.data;
   dead.current ||= items.some((each) => each.states.dead > 0);
-  return html`${head}<${Destinations} items=${items} onDone=${destinations.reload} />
-    ${dead.current && html`<${DeadLetters} destinations=${items} onDone=${destinations.reload} />`}
-    <${List} query=${query} destinations=${items.map((each) => each.name)} />`;
+  const done = () => {
+    destinations.reload();
+    setTurn((number) => number + 1);
+  };
+  return html`${head}<${Destinations} items=${items} onDone=${done} />
+    ${dead.current && html`<${DeadLetters} destinations=${items} onDone=${done} />`}
+    ${(items.length > 0 || query.state || query.source) && html`<${List} query=${query} destinations=${items.map((each) => each.name)} turn=${turn} />`}`;
 }

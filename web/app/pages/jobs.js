@@ -23,7 +23,7 @@ export function Jobs() {
     { title: "What", wide: true, cell: (job) => html`<span class="text">${jobScope(job)}</span>` },
     { title: "How far", wide: true, cell: (job) => html`<div>${jobLine(job)}<progress max=${Math.max(job.count, job.taken, 1)} value=${job.taken}
       aria-label=${`How far job ${job.id} is`}></progress><span class="muted">${jobEnds(job)}</span></div>` },
-    { title: "Rate", cell: (job) => job.rate || html`<span class="muted">no limit</span>` },
+    { title: "Rate", cell: (job) => job.rate || html`<span class="muted at">no limit</span>` },
     { title: "Who and why", wide: true, cell: (job) => html`<span class="text">${job.who || "–"}: ${job.reason}</span>` },
     { title: "Started", cell: (job) => html`<${When} at=${job.started_at ?? job.planned_at} />` },
     { title: "", cell: (job) => !barred && job.state === "running" && html`<button type="button" class="quiet small"

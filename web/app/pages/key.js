@@ -5,6 +5,7 @@ import { useLoad } from "../load.js";
 import { bodyText, bytes, duration } from "../format.js";
 import { Copy, Fact, Facts, Head, ProblemBox, State, Wait, When, may, offers, useDesk } from "../parts.js";
 import { Acts } from "./acts.js";
+import { suggested } from "./keys.js";
 import { Timeline } from "./timeline.js";
 
 const MEANING = {
@@ -48,8 +49,20 @@ function Answer({ id, response }) {
   </section>`;
 }
 
+// What the resolver thinks, and what it goes by.
+function Suggestion({ of }) {
+  if (!of) return null;
+  const level = { done: "green", "not-done": "green", person: "red" }[of.as] ?? "amber";
+  return html`<section class="box ${level}" aria-label="What the resolver thinks"><strong>The resolver says: ${suggested(of)}.</strong>
+    <p class="text">${of.why}</p>
+    <p class="muted">Asked ${of.asks} ${of.asks === 1 ? "time" : "times"}, last <${When} at=${of.asked_at} since />${
+      of.watched_ms > 0 && html`; absent for ${duration(of.watched_ms)} of questions that were answered`
+    }${of.answer && html`; the answer has status ${of.answer.status} and ${bytes(of.answer.body_bytes)} of body`}.
+      By <span class="text">${of.by}</span>, for <span class="text">${of.route}</span>.</p></section>`;
+}
+
 export function KeyPage({ id }) {
-  const { session, doubt } = useDesk();
+  const { session, doubt, now } = useDesk();
   const found = useLoad((signal) => get(`/v1/keys/${encodeURIComponent(id)}`, signal), [id], 10_000);
   const [newer, setNewer] = useState(null);
   const [said, setSaid] = useState(null);
@@ -75,6 +88,7 @@ export function KeyPage({ id }) {
       <p>Entry ${said.audit} of the <a
         href="#/audit">audit log</a>. ${said.in_effect_within_ms ? `Other gateways may still replay the old answer for ${duration(said.in_effect_within_ms)}.` : "In effect at every gateway."}</p></div>`
     }
+    <${Suggestion} of=${key.suggestion} />
     <section class="card"><${Facts}>
       <${Fact} name="Fence"><b>${key.fence}</b> <span class="muted">
         ${key.fence === 1 ? "first attempt" : `attempt ${key.fence}`}</span><//>
@@ -82,7 +96,8 @@ export function KeyPage({ id }) {
       <${Fact} name="Forgotten"><${When} at=${key.expires_at} both since /><//>
       ${key.lease_left_ms !== undefined && html`<${Fact} name="Lease">
         ${key.lease_left_ms > 0 ? `${duration(key.lease_left_ms)} left` : "run out"}<//>`}
-      ${key.lease_until && html`<${Fact} name="Lease ended"><${When} at=${key.lease_until} since /><//>`}
+      ${key.lease_until && html`<${Fact} name=${Date.parse(key.lease_until) > now ? "Lease ends" : "Lease ended"}><${When}
+        at=${key.lease_until} since /><//>`}
       <${Fact} name="Namespace"><span class="text">${key.namespace}</span><//>
       <${Fact} name="Id"><code class="id whole">${key.id}</code> <${Copy} text=${key.id} what="the id" /><//>
       <${Fact} name="Scope"><code class="id whole">${key.scope}</code><//>

@@ -113,6 +113,27 @@ function Find({ config, first }) {
   </form>`;
 }
 
+// Namespaces with the routes and webhooks whose keys are there: a key does not say by which of them it came.
+export function spacesOf(config) {
+  const spaces = new Map();
+  for (const { namespace, path } of [...(config?.routes ?? []), ...(config?.webhooks ?? [])]) {
+    spaces.set(namespace, [...(spaces.get(namespace) ?? []), path]);
+  }
+  return spaces;
+}
+
+// Chooses by route, as far as a store knows it.
+export function RouteFilter({ id, config, value, onChange }) {
+  const spaces = spacesOf(config);
+  if (value && !spaces.has(value)) spaces.set(value, [value]);
+  return html`<${Input} id=${id} label="Route">${(ties) => html`<select ...${ties} value=${value} onChange=${onChange}>
+    <option value="">any</option>${[...spaces].map(([space, paths]) => html`<option value=${space}>${paths.join(", ")}</option>`)}</select>`}<//>`;
+}
+
+const SUGGESTED = { done: "done", "not-done": "not done", person: "needs a person", "ask-again": "not known yet" };
+// What a resolver thinks of a key, in two words; nothing if it has not said anything.
+export const suggested = (suggestion) => SUGGESTED[suggestion?.as] ?? "";
+
 export function KeyTable({ items, label }) {
   const { now } = useDesk();
   const columns = [
@@ -125,10 +146,20 @@ export function KeyTable({ items, label }) {
     { title: "Fence", number: true, cell: (item) => item.fence },
     { title: "Forgotten", cell: (item) => html`in ${duration(item.expires_in_ms)}` },
   ];
+  if (items.some((item) => item.suggestion)) {
+    columns.splice(2, 0, {
+      title: "Resolver",
+      wide: true,
+      cell: (item) =>
+        item.suggestion
+          ? html`<span><b>${suggested(item.suggestion)}</b> <span class="muted text">${item.suggestion.why}</span></span>`
+          : html`<span class="muted">nothing yet</span>`,
+    });
+  }
   return html`<${Table} label=${label} columns=${columns} items=${items} keyOf=${(item) => item.id} />`;
 }
 
-function List({ query }) {
+function List({ query, config }) {
   const filter = {
     state: query.state || "running",
     older: query.older ?? "",
@@ -154,9 +185,8 @@ function List({ query }) {
           ["1h", "1 hour"],
           ["1d", "1 day"],
         ].map(([value, words]) => html`<option value=${value}>${words}</option>`)}</select>`}<//>
-      <${Input} id="list-namespace" label="Namespace">${(ties) => html`<input ...${ties} type="text"
-        value=${filter.namespace} onChange=${set("namespace")} spellcheck="false" />`}<//>
-      <${Input} id="list-scope" label="Scope">${(ties) => html`<input ...${ties} type="text" value=${filter.scope}
+      <${RouteFilter} id="list-namespace" config=${config} value=${filter.namespace} onChange=${set("namespace")} />
+      <${Input} id="list-scope" label="Scope" hint="As the client sends it.">${(ties) => html`<input ...${ties} type="text" value=${filter.scope}
         onChange=${set("scope")} spellcheck="false" />`}<//>
     </div>
     ${list.items.length > 0 && html`<${KeyTable} items=${list.items} label="Keys that are not done" />`}
@@ -170,5 +200,5 @@ export function Keys({ query }) {
   return html`<${Head} title="Keys"
     lead="Find one by what the customer sent. Nothing here counts rows: it costs the same with ten million keys." />
     <${Find} key=${query.find ?? ""} config=${config.data} first=${query.find} />
-    <${List} query=${query} />`;
+    <${List} query=${query} config=${config.data} />`;
 }

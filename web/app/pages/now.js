@@ -2,7 +2,7 @@
 import { html, useMemo } from "../html.js";
 import { get, getText } from "../api.js";
 import { useLoad } from "../load.js";
-import { bytes, count, figure, share } from "../format.js";
+import { bytes, count, duration, figure, share } from "../format.js";
 import { Chip, Empty, Head, ProblemBox, Table, Wait, When, offers, useDesk } from "../parts.js";
 import { Plot } from "../plot.js";
 import { leads } from "../shell.js";
@@ -13,6 +13,13 @@ import { lately, rate, typically, verdict } from "../verdict.js";
 async function readiness(signal) {
   const answer = await fetch("/readyz", { signal });
   return answer.json();
+}
+
+// What audits have found, where there are any: {audits, findings}.
+async function auditsOf(session, signal) {
+  if (!offers(session, "GET /v1/audits")) return null;
+  const { items: audits } = await get("/v1/audits", signal);
+  return { audits, findings: audits.length ? (await get("/v1/audits/findings", signal)).items : [] };
 }
 
 function Verdict({ found, at }) {
@@ -89,12 +96,25 @@ function Tiles({ now }) {
     ${counted("Outcome unknown", "unknown", "red", "#/doubt")}
     ${counted("409 in flight", "in_flight", "grey", "#/keys")}
     ${counted("422 key reused", "reused", "amber", "#/doctor")}
-    ${timed("Commit p99", "commit_p99_ms", "blue", "a first run waits for two")}
-    ${timed("Service p99", "upstream_p99_ms", "grey", "the upstream's own time")}
+    ${timed("Commit p99", "commit_p99_ms", "blue", "two per first run")}
+    ${timed("Service p99", "upstream_p99_ms", "grey", "of the upstream")}
   </div>`;
 }
 
-function Strip({ now }) {
+// What waits in the inbox, for how long, and whether a destination is left alone. Nothing without a destination.
+function InboxStrip({ destinations }) {
+  const { now } = useDesk();
+  if (!destinations.length) return null;
+  const depth = destinations.reduce((sum, each) => sum + (each.states.waiting ?? 0) + (each.states.running ?? 0), 0);
+  const oldest = destinations.map((each) => each.oldest && Date.parse(each.oldest)).filter(Boolean);
+  const open = destinations.filter((each) => each.breaker !== "closed").length;
+  const paused = destinations.filter((each) => each.paused).length;
+  return html`<div><dt>Inbox</dt><dd><a href="#/inbox">${count(depth)} to deliver</a></dd></div>
+    <div><dt>Oldest that waits</dt><dd>${oldest.length ? duration(now - Math.min(...oldest)) : "–"}</dd></div>
+    <div><dt>Breakers</dt><dd class=${open ? "red" : ""}>${open ? `${open} of ${destinations.length} open` : "all closed"}${paused ? `, ${paused} paused` : ""}</dd></div>`;
+}
+
+function Strip({ now, destinations }) {
   const { free_bytes: free, free_bytes_min: least, kind, databases } = now.store;
   return html`<dl class="strip">
     <div><dt>Under way</dt><dd>${count(now.under_way)}</dd></div>
@@ -106,6 +126,7 @@ function Strip({ now }) {
       class=${lately(now, "unreachable", 3_600_000) ? "red" : ""}>${count(lately(now, "unreachable", 3_600_000))}</dd></div>
     <div><dt>429, last hour</dt><dd>${count(lately(now, "limited", 3_600_000))}</dd></div>
     <div><dt>Claim p99</dt><dd>${figure(typically(now, "claim_p99_ms", 600_000))} ms</dd></div>
+    <${InboxStrip} destinations=${destinations} />
   </dl>`;
 }
 
@@ -160,14 +181,25 @@ export function Now() {
     [],
     10_000,
   );
+  const webhooks = useLoad((signal) => (offers(session, "GET /v1/webhooks") ? get("/v1/webhooks", signal) : null), [], 30_000);
+  const outboxes = useLoad((signal) => (offers(session, "GET /v1/outbox") ? get("/v1/outbox", signal) : null), [], 30_000);
+  const audited = useLoad((signal) => auditsOf(session, signal), [], 60_000);
   if (!now.data)
     return html`<${Head} title="Now" />${now.problem ? html`<${ProblemBox} problem=${now.problem}
       retry=${now.reload} />` : html`<${Wait} />`}`;
-  const found = verdict({ now: now.data, doubt: doubt?.data, ready: ready.data, destinations: destinations.data?.items });
+  const found = verdict({
+    now: now.data,
+    doubt: doubt?.data,
+    ready: ready.data,
+    destinations: destinations.data?.items,
+    webhooks: webhooks.data?.items,
+    outboxes: outboxes.data?.items,
+    audited: audited.data,
+  });
   return html`<${Head} title="Now" />
     ${now.problem && html`<${ProblemBox} problem=${now.problem} retry=${now.reload} />`}
     <${Verdict} found=${found} at=${now.data.at} />
-    <${Strip} now=${now.data} />
+    <${Strip} now=${now.data} destinations=${destinations.data?.items ?? []} />
     <${Tiles} now=${now.data} />
     <section><h2>Routes <span class="muted">since the start of this process</span></h2>${metrics.data ? html`<${Routes}
       samples=${metrics.data} />` : html`<${ProblemBox} problem=${metrics.problem} />`}</section>`;

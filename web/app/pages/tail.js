@@ -130,8 +130,8 @@ export function Tail({ query }) {
       <div class="buttons"><button type="button" onClick=${() => setRunning(!running)}>
         ${running ? "Hold" : "Go on"}</button><button type="button" onClick=${tail.clear}>Clear</button></div><//>
     <div class="row filters">${select("route", "Route", routes)}
-      ${select("outcome", "Outcome", ["ran", "replayed", "unknown", "released", "refused", "in-flight", "key-reused", "outcome-unknown", "upstream-unreachable", "store-unavailable", "signature-invalid"])}
-      ${select("status", "Status", ["2xx", "4xx", "5xx", "409", "422", "502", "503"])}
+      ${select("outcome", "Outcome", ["ran", "replayed", "unknown", "released", "refused", "in-flight", "key-reused", "outcome-unknown", "upstream-unreachable", "store-unavailable", "record-corrupt", "signature-invalid"])}
+      ${select("status", "Status", ["2xx", "4xx", "5xx", "409", "422", "429", "502", "503"])}
       <${Input} id="tail-key" label="Key hash begins with">${(ties) => html`<input ...${ties} type="text"
         value=${filter.key} onChange=${set("key")} spellcheck=${false} />`}<//></div>
     <${ProblemBox} problem=${tail.problem} />

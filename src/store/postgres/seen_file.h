@@ -1,0 +1,21 @@
+// The newest that was seen of a database, in a file, so that a restart does not forget it.
+//
+// A server cannot tell that it has been replaced, and a copy cannot tell that it is one: that is known to those who
+// have seen more.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "store/postgres/seen.h"
+#include <semel/result.h>
+
+namespace semel::store::postgres {
+
+// Nothing has been seen if there is no file yet. Code::unavailable: it cannot be read. Code::corrupt: it is damaged.
+Result<Reached> load_seen(const std::filesystem::path& folder, const std::string& database);
+
+// Durable when it returns.
+Result<void> save_seen(const std::filesystem::path& folder, const std::string& database, const Reached& seen);
+
+}  // namespace semel::store::postgres
