@@ -178,10 +178,10 @@ std::vector<Event> Timeline::in_order() && {
     event.shown = before - event.at <= out_of_step ? std::max(event.at, before) : event.at;
     latest = std::max(latest, event.shown);
   }
-  // What was moved stands behind what it was moved to.
+  // In one millisecond, fences tell too: an act and the run that it allowed are not read in the order they happened in.
+  // Repeats have no fence, and stand behind what they repeat.
   std::ranges::sort(events_, {}, [&](const Event& event) {
-    const std::uint64_t moved = event.shown == event.at ? 0 : fence_of(event);
-    return std::tuple(event.shown, moved, event.place);
+    return std::tuple(event.shown, fence_of(event) - 1, event.place);  // 0 - 1: behind all others
   });
   return std::move(events_);
 }

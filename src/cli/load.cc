@@ -165,6 +165,9 @@ std::string unsupported(const config::Config& config) {
   if (!config.audits.empty() && is_redis(config.store.kind)) {
     return "[[audit]] needs the embedded store or PostgreSQL: on Redis there is nowhere to keep what it finds";
   }
+  if (!config.resolvers.empty() && is_redis(config.store.kind)) {
+    return "[[resolver]] needs the embedded store or PostgreSQL: on Redis there is no history to note keys in";
+  }
   return {};
 }
 

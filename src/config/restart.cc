@@ -41,7 +41,10 @@ std::vector<std::string> changed_for_restart(const Config& running, const Config
       .at("store.read_unencrypted", store.read_unencrypted, next.store.read_unencrypted)
       .at("store.state_folder", store.state_folder, next.store.state_folder)
       .at("store.free_bytes_min", store.free_bytes_min, next.store.free_bytes_min)
-      .at("store.cache_bytes", store.cache_bytes, next.store.cache_bytes);
+      .at("store.cache_bytes", store.cache_bytes, next.store.cache_bytes)
+      .at("store.replicas", store.replicas, next.store.replicas)
+      .at("store.fsync", store.fsync, next.store.fsync)
+      .at("store.on_loss", store.on_loss, next.store.on_loss);
   const LimitsConfig& limits = running.limits;
   found.at("limits.target_bytes", limits.target_bytes, next.limits.target_bytes)
       .at("limits.header_bytes", limits.header_bytes, next.limits.header_bytes)

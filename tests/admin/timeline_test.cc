@@ -150,6 +150,26 @@ TEST_F(TimelineTest, TellsTheWholeStory) {
   EXPECT_EQ(boost::json::serialize(events).find("shape"), std::string::npos);
 }
 
+// An act and the run that it allowed may share a millisecond, and a store tells their order by chance then.
+TEST_F(TimelineTest, ToldByFencesWithinAMillisecond) {
+  claim();
+  clock.advance(10ms);
+  gateway::ActNote note{
+      .act = "resolve as not-done", .who = "alice", .role = "operator", .reason = "why", .audit = 3, .fence = 1};
+  test::run(context, noted(&sources, key.id, std::move(note)));
+  telemetry::SightingRows rows("n:1");
+  telemetry::Sighting ran = attempt(telemetry::Ending::ran, 2);
+  ran.upstream_time = 200us;
+  rows.add(ran);
+  rows.add(seen(telemetry::Ending::replayed, 2));
+  auto made = rows.take(clock.now(), [](const Digest& id) { return id; });
+  std::uint64_t number = 0;
+  for (store::HistoryRow& row : made) row.number = ++number;  // before the act, whose number is drawn
+  ASSERT_TRUE(test::run(context, opened.history->append(std::move(made))));
+
+  EXPECT_EQ(names(timeline()), "claimed act claimed attempt outcome repeats ");
+}
+
 // A gateway that died has written nothing: the record tells of the claim, and later that nobody knows its end.
 TEST_F(TimelineTest, TellsWhatTheRecordKnows) {
   claim();

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "config/config.h"
+#include "core/redis_url.h"
 #include "reading/secret.h"
 #include <semel/clock.h>
 
@@ -34,6 +35,12 @@ TEST(Restart, NamesWhatIsReadAtTheStartOnly) {
               config.server.threads = 3;
             }),
             (Names{"server.threads", "limits.connections"}));
+  EXPECT_EQ(changed_by([](Config& config) {
+              config.store.replicas = 1;
+              config.store.fsync = core::RedisFsync::everysec;
+              config.store.on_loss = core::RedisOnLoss::stop;
+            }),
+            (Names{"store.replicas", "store.fsync", "store.on_loss"}));
 }
 
 // Goal: what a reload takes over is not named, or nobody would believe the rest.

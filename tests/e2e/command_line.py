@@ -107,6 +107,15 @@ class CommandLine(harness.Case):
             wrong = self.run_semel(*command, *where, "--token", "wrong", env=knows)
             self.assertEqual(wrong.returncode, 3, "what is given counts, not what is usual")
 
+    def test_what_a_store_on_redis_cannot_do_is_refused_before_the_start(self):
+        """By check and by serve, in the same words."""
+        route = harness.ROUTE + 'probe = "/v1/payments/{key}"\n'
+        semel = self.gateway(harness.CONFIG + route + '[[resolver]]\nroute = "/v1/*"\nask = "probe"\ncertain_after = "2m"\n', store="redis://127.0.0.1:1")
+        for command in ("check", "serve"):
+            code, _, complaint = self.said(command, semel.config_path)
+            self.assertEqual(code, 1, complaint)
+            self.assertIn("[[resolver]] needs the embedded store or PostgreSQL", complaint)
+
     def test_serve_and_check_take_the_file_the_same_way(self):
         """As a word, and behind --config."""
         semel = self.gateway()
