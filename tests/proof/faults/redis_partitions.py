@@ -35,7 +35,8 @@ RELEASE = {"cuts": 12, "splits": 3, "episodes": 5}
 
 CUT_S = (2.0, 3.0)  # longer than a gateway waits for a silent server with claims
 APART_S = 1.0  # for which a primary goes on that nobody asks for a replica
-UNDER_WAY_S = 1.0  # what was claimed before a cut may be forwarded, and answered, until then
+UNDER_WAY_S = 2.0  # what was claimed before a cut may be forwarded, and answered, until then
+DEAD_AFTER_MS = 1_000  # for the Sentinel, while there is something to be promoted
 ROUNDS = 5
 
 # Of those who look on. Its leases outlive a WAIT in vain, or too short a lease would be why nothing is forwarded.
@@ -147,6 +148,7 @@ class Sides:
             subprocess.run([binary, "migrate", "--url", self.url], check=True, capture_output=True)
             until(lambda: "master-link-status\nok" in self.sentinel.run("SENTINEL", "REPLICAS", "main"))
             until(lambda: self.primary.run("DBSIZE") == self.replica.run("DBSIZE") == self.second.run("DBSIZE"))
+            self.let_promote(False)
         except BaseException:
             self.close()
             raise
@@ -155,12 +157,18 @@ class Sides:
     def followers(server):
         return server.run("INFO", "replication", check=False).count("state=online")
 
+    def let_promote(self, now):
+        """A busy machine makes a Sentinel take a living primary for dead. It is to promote once, when there is a reason."""
+        self.sentinel.run("SENTINEL", "SET", "main", "down-after-milliseconds", DEAD_AFTER_MS if now else 120_000)
+
     def part(self):
         self.net.cut_off(self.far, self.primary.port)
+        self.let_promote(True)
 
     def wait_for_promotion(self):
         until(lambda: self.replica.run("ROLE").startswith("master"))
         until(lambda: self.sentinel.primary_port() == self.replica.port)
+        self.let_promote(False)
 
     def are_two(self):
         return all(server.run("ROLE").startswith("master") for server in (self.primary, self.replica))
