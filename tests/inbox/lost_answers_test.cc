@@ -3,6 +3,7 @@
 #ifdef SEMEL_HAS_POSTGRES
 
 #include <cstddef>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -191,6 +192,45 @@ TEST_F(LostAnswers, WhatAnotherHasTakenMeanwhileIsNotBegunAgain) {
     EXPECT_TRUE(second->settle(event->id, 1).has_value());
   }
   EXPECT_TRUE(heard);
+}
+
+// The answer to a take is lost for good: the auditor finds what runs without its holder's knowledge, after a while.
+TEST_F(LostAnswers, WhatWasTakenUnheardIsPutBackByTheAuditor) {
+  const auto first = node();
+  const auto second = node();
+  second->adopt();
+  database_->run("CREATE TABLE public.unaware AS SELECT holder FROM semel.inbox_holders");
+  first->accept("evt", false);
+  ASSERT_EQ(first->take().size(), 1U);
+  database_->run(
+      "UPDATE semel.inbox_deliveries SET holder = (SELECT holder FROM public.unaware);"
+      "UPDATE semel.inbox_taken SET holder = (SELECT holder FROM public.unaware)");
+  EXPECT_EQ(count_of(second->tally(), DeliveryState::running), 1U) << "a call may be under way";
+  database_->age(Millis{130'000});
+  EXPECT_EQ(count_of(second->tally(), DeliveryState::waiting), 1U);
+  EXPECT_EQ(second->take().size(), 1U);
+}
+
+// A gateway of a version before asks in the same words for what it doubted and for what its auditor found. It doubts
+// for ten minutes: what was taken is put back only when it has been running for longer.
+TEST_F(LostAnswers, AnOlderGatewayDoesNotPutBackWhatWasTaken) {
+  const auto only = node();
+  only->accept("fresh", true);
+  only->accept("evt", false);
+  ASSERT_EQ(only->take().size(), 1U);
+  const auto reclaim = [&] {
+    database_->run(
+        "SELECT semel.reclaim_3(semel.standing_6(), 1000, (SELECT holder FROM semel.inbox_holders),"
+        "  (SELECT array_agg(id) FROM semel.inbox_events))");
+    return database_->run("SELECT count(*) FROM semel.inbox_deliveries WHERE state = 2 AND taken");
+  };
+  EXPECT_EQ(reclaim(), "1");
+  EXPECT_EQ(database_->run("SELECT count(*) FROM semel.inbox_deliveries WHERE state = 1"), "1")
+      << "the other one waits";
+  database_->age(Millis{599'000});
+  EXPECT_EQ(reclaim(), "1");
+  database_->age(Millis{100'000});
+  EXPECT_EQ(reclaim(), "0");
 }
 
 }  // namespace
