@@ -46,7 +46,7 @@ class SharedNode {
     order.type = std::string("with a \0 in it", 14);
     order.to.push_back({.name = "billing", .room = room, .skipped_by = {}});
     order.parcel = std::make_shared<const store::Parcel>(store::Parcel{.status = 200, .fields = {}, .body = text});
-    order.depth_max = 1'000'000;
+    order.depth_max = depth_max_;
     order.bytes_max = 1ULL << 40U;
     store::AcceptReply reply = [](const core::EventId&, const Key&, const Fence&) {
       return std::make_shared<const Response>(Response{.status = 200, .fields = {}, .body = {}});
@@ -90,6 +90,8 @@ class SharedNode {
     if (!tallies) throw std::runtime_error(tallies.error().detail);
     return tallies->empty() ? store::DeliveryTally{} : tallies->front();
   }
+  // How many deliveries that have not ended it believes to be enough.
+  void set_depth_max(std::uint64_t depth) { depth_max_ = depth; }
   bool may_begin(const core::EventId& id) { return opened_.inbox->may_begin(id, "billing"); }
   store::CapableStore& opened() { return opened_; }
   boost::asio::io_context& context() { return context_; }
@@ -97,6 +99,7 @@ class SharedNode {
  private:
   boost::asio::io_context context_{1};
   store::CapableStore opened_;
+  std::uint64_t depth_max_ = 1'000'000;
   static inline std::atomic<std::uint64_t> owners_{0};
 };
 

@@ -34,6 +34,7 @@ void HolderBook::renew_number() {
   for (auto& [to, leads] : standing_.leads) leads = false;
   fresh_.clear();
   taken_.clear();
+  doubts_.clear();
 }
 
 // A little before the others would say so.
@@ -84,9 +85,15 @@ std::vector<core::EventId> HolderBook::doubts() {
   return found;
 }
 
-void HolderBook::taken(const core::EventId& id, const std::string& to) {
+void HolderBook::resolved(const core::EventId& id) {
   const std::scoped_lock lock(mutex_);
-  taken_.emplace(id, to);
+  std::erase_if(doubts_, [&](const auto& each) { return each.first == id; });
+  fresh_.erase(id);
+}
+
+void HolderBook::taken(std::uint32_t holder, const core::EventId& id, const std::string& to) {
+  const std::scoped_lock lock(mutex_);
+  if (holder == holder_) taken_.emplace(id, to);
 }
 
 void HolderBook::ended(const core::EventId& id, const std::string& to) {

@@ -36,8 +36,11 @@ class HolderBook {
   void doubted(const core::EventId& id);
   // Those that were doubted; they are forgotten after a while, and left to the auditor.
   [[nodiscard]] std::vector<core::EventId> doubts();
+  // It was accepted, and waits or has been taken, as any other: nobody need look for it again.
+  void resolved(const core::EventId& id);
 
-  void taken(const core::EventId& id, const std::string& to);
+  // By this holder. If it has been taken for dead meanwhile, the delivery is not ours.
+  void taken(std::uint32_t holder, const core::EventId& id, const std::string& to);
   void ended(const core::EventId& id, const std::string& to);
   // Whether it runs here, and this holder lives.
   [[nodiscard]] bool may_begin(const core::EventId& id, const std::string& to);

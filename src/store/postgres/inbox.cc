@@ -294,7 +294,7 @@ Async<TakenDeliveries> PostgresInbox::take(TakeOrder order) {
     book_.died(holder);
     co_return taken_for_dead();
   }
-  for (const TakenDelivery& each : taken.deliveries) book_.taken(each.event.id, order.to);
+  for (const TakenDelivery& each : taken.deliveries) book_.taken(holder, each.event.id, order.to);
   co_return taken;
 }
 
@@ -339,18 +339,6 @@ Async<void> PostgresInbox::settle(SettleOrder order) {
   }
 }
 
-Async<void> PostgresInbox::reclaim(std::vector<core::EventId> ids) {
-  const auto fill = [&](Parameters& parameters) {
-    parameters.add(static_cast<std::int64_t>(book_.holder()));
-    Array array(Element::bytea, ids.size());
-    for (const core::EventId& id : ids) array.add(id.view());
-    parameters.add(std::move(array));
-  };
-  const Result<std::int64_t> done = co_await number_aside(&reclaim_sql, fill);
-  if (!done) co_return std::unexpected(done.error());
-  co_return Result<void>();
-}
-
 Async<std::size_t> PostgresInbox::adopt(AdoptOrder order) {
   const Result<void> alive = co_await live();
   if (!alive) co_return std::unexpected(alive.error());
@@ -360,8 +348,9 @@ Async<std::size_t> PostgresInbox::adopt(AdoptOrder order) {
   }
   std::vector<core::EventId> doubts = book_.doubts();
   if (!doubts.empty()) {
-    const Result<void> resolved = co_await reclaim(std::move(doubts));
-    if (!resolved) co_return std::unexpected(resolved.error());
+    const Result<std::vector<core::EventId>> found = co_await reclaim(std::move(doubts), std::nullopt);
+    if (!found) co_return std::unexpected(found.error());
+    for (const core::EventId& id : *found) book_.resolved(id);
   }
   const auto fill = [&](Parameters& parameters) {
     parameters.add(static_cast<std::int64_t>(book_.holder()));

@@ -71,7 +71,7 @@ class PostgresInbox : public Inbox, public InboxDesk {
   Async<void> live();
   Task<void> beat();
   Async<Record> record_of(core::EventId id);
-  Async<void> reclaim(std::vector<core::EventId> ids);
+  Async<std::vector<core::EventId>> reclaim(std::vector<core::EventId> ids, std::optional<Millis> taken_before);
   Async<void> audit(std::size_t limit);
   std::uint64_t turn_of(const std::string& to);
 

@@ -188,6 +188,29 @@ Async<bool> PostgresInbox::erase(core::EventId id, std::string reason) {
   co_return *verdict == 0;
 }
 
+// Returns the events that are there; nothing runs of them any more that this process does not know of.
+Async<std::vector<core::EventId>> PostgresInbox::reclaim(std::vector<core::EventId> ids,
+                                                         std::optional<Millis> taken_before) {
+  const auto fill = [&](Parameters& parameters) {
+    parameters.add(static_cast<std::int64_t>(book_.holder()));
+    Array array(Element::bytea, ids.size());
+    for (const core::EventId& id : ids) array.add(id.view());
+    parameters.add(std::move(array));
+    parameters.add_number(taken_before ? std::optional<std::int64_t>(taken_before->count()) : std::nullopt);
+  };
+  std::vector<core::EventId> found;
+  const auto see = [&](const PGresult* reply) {
+    for (int row = 0; row < PQntuples(reply); ++row) {
+      const std::optional<core::EventId> id = core::EventId::from_bytes(value_of(reply, row, 0));
+      if (id) found.push_back(*id);
+    }
+  };
+  PlainStep step(reclaim_sql, fill, see);
+  const Result<void> asked = co_await ask_aside(&step);
+  if (!asked) co_return std::unexpected(asked.error());
+  co_return found;
+}
+
 // What runs here without our knowledge was begun by a call whose answer was lost.
 Async<void> PostgresInbox::audit(std::size_t limit) {
   core::EventId behind;
@@ -225,7 +248,9 @@ Async<void> PostgresInbox::audit(std::size_t limit) {
     notes_.audited = rows.back().id.value_or(core::EventId{});
   }
   if (unknown.empty()) co_return Result<void>();
-  co_return co_await reclaim(std::move(unknown));
+  const Result<std::vector<core::EventId>> reclaimed = co_await reclaim(std::move(unknown), known_by_then);
+  if (!reclaimed) co_return std::unexpected(reclaimed.error());
+  co_return Result<void>();
 }
 
 Async<std::size_t> PostgresInbox::sweep_inbox(std::size_t limit) {

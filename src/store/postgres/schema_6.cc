@@ -7,7 +7,8 @@
 // which ends what the other claims (docs/adr/0033-one-transaction.md). Renewals and ends are one statement, so that
 // they lock in one order.
 //
-// Nothing else changes: gateways of the version before go on with the functions that they know.
+// And what becomes of events whose acceptance was not heard of (schema_6_accept.cc, schema_6_reclaim.cc). Gateways of
+// the version before go on with the functions that they know.
 #include "store/postgres/schema_6.h"
 
 #include <string_view>
@@ -115,7 +116,8 @@ DECLARE
   f regprocedure;
 BEGIN
   FOR f IN SELECT p.oid FROM pg_proc p WHERE p.pronamespace = 'semel'::regnamespace
-             AND p.proname IN ('batch_6', 'standing_6', 'see_pulse_6', 'raise_pulse_6', 'raise_pulse_4', 'reigns_6') LOOP
+             AND p.proname IN ('batch_6', 'standing_6', 'see_pulse_6', 'raise_pulse_6', 'raise_pulse_4', 'reigns_6',
+                               'accept_3', 'reclaim_6', 'reclaim_3') LOOP
     EXECUTE format(
       'ALTER FUNCTION %s SECURITY DEFINER SET search_path = pg_catalog, pg_temp
          SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off

@@ -65,7 +65,7 @@ inline constexpr Sql past_sql{.name = "semel_past", .text = "SELECT * FROM semel
 inline constexpr Sql scan_sql{.name = "semel_scan",
                               .text = "SELECT * FROM semel.scan_2($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)"};
 inline constexpr Sql prune_sql{.name = "semel_prune", .text = "SELECT semel.prune_2($1,$2,$3,$4,$5)"};
-// Of the inbox; see schema_3*.cc and schema_4*.cc.
+// Of the inbox; see schema_3*.cc, schema_4*.cc and schema_6_reclaim.cc.
 inline constexpr Sql accept_sql{.name = "semel_accept",
                                 .text =
                                     "SELECT * FROM "
@@ -85,7 +85,7 @@ inline constexpr Sql event_key_sql{.name = "semel_event_key", .text = "SELECT * 
 inline constexpr Sql load_sql{.name = "semel_load", .text = "SELECT * FROM semel.load_3($1,$2,$3)"};
 inline constexpr Sql beat_sql{.name = "semel_beat", .text = "SELECT * FROM semel.beat_4($1,$2,$3,$4,$5,$6)"};
 inline constexpr Sql adopt_sql{.name = "semel_adopt", .text = "SELECT * FROM semel.adopt_3($1,$2,$3,$4,$5,$6)"};
-inline constexpr Sql reclaim_sql{.name = "semel_reclaim", .text = "SELECT * FROM semel.reclaim_3($1,$2,$3,$4)"};
+inline constexpr Sql reclaim_sql{.name = "semel_reclaim", .text = "SELECT * FROM semel.reclaim_6($1,$2,$3,$4,$5)"};
 inline constexpr Sql audit_inbox_sql{.name = "semel_audit_inbox",
                                      .text = "SELECT * FROM semel.audit_inbox_3($1,$2,$3,$4,$5,$6,$7)"};
 inline constexpr Sql find_event_sql{.name = "semel_find_event", .text = "SELECT * FROM semel.find_event_4($1,$2,$3)"};

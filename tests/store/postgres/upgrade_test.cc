@@ -80,5 +80,15 @@ TEST_F(PostgresUpgrade, ProgramsOfVersion1AreServedNothingWhenTheSetHasChanged) 
   EXPECT_NE(claim_by_old(key_of(2), 2).find("upgrade it"), std::string::npos) << claim_by_old(key_of(2), 2);
 }
 
+// A function that a later version replaces runs with its owner's rights as before: gateways may read no table.
+TEST_F(PostgresUpgrade, WhatIsReplacedKeepsItsRights) {
+  ASSERT_TRUE(migrate_postgres(*clock_, url_));
+  const std::string lacking = server_.run(
+      "SELECT string_agg(p.proname, ' ') FROM pg_proc p WHERE p.pronamespace = 'semel'::regnamespace"
+      "   AND p.proname ~ '_[3-6]$' AND p.proname !~ '^inbox_' AND (NOT p.prosecdef OR p.proconfig IS NULL)",
+      "of_version_1");
+  EXPECT_EQ(lacking, "");
+}
+
 }  // namespace
 }  // namespace semel::test
