@@ -260,7 +260,10 @@ export const acts = {
     await desk.see("2 effects of the outbox shop were dead at once");
     await desk.go("#/outbox", "This gateway moves");
     await desk.see("has the lease");
-    const shown = await desk.page.$$eval(".strip div", (all) => Object.fromEntries(all.map((each) => each.innerText.split("\n"))));
+    const strip = () => desk.page.$$eval(".strip div", (all) => Object.fromEntries(all.map((each) => each.innerText.split("\n"))));
+    // What waits was counted before the last move, or after it: the page looks again every five seconds.
+    for (const end = Date.now() + 20_000; (await strip()).Waiting !== "0" && Date.now() < end; ) await new Promise((go) => setTimeout(go, 200));
+    const shown = await strip();
     assert.deepEqual([shown.Moved, shown["Asked for again"], shown["Dead: key reused"], shown["Dead: undeliverable"], shown.Waiting], ["5", "1", "1", "1", "0"]);
     assert.match(shown["Last move"], /ago/);
     await seen(desk, name, "outbox");

@@ -154,6 +154,10 @@ class Sides:
             raise
 
     @staticmethod
+    def is_primary(server):
+        return server.run("ROLE", check=False).startswith("master")  # a Sentinel cuts off the clients of what it promotes
+
+    @staticmethod
     def followers(server):
         return server.run("INFO", "replication", check=False).count("state=online")
 
@@ -166,12 +170,12 @@ class Sides:
         self.let_promote(True)
 
     def wait_for_promotion(self):
-        until(lambda: self.replica.run("ROLE").startswith("master"))
+        until(lambda: self.is_primary(self.replica))
         until(lambda: self.sentinel.primary_port() == self.replica.port)
         self.let_promote(False)
 
     def are_two(self):
-        return all(server.run("ROLE").startswith("master") for server in (self.primary, self.replica))
+        return all(wire.eventually(lambda: self.is_primary(server), 3) for server in (self.primary, self.replica))
 
     def join(self):
         """A Sentinel would tell the old primary some ten seconds later; ends would wait for longer than clients do."""
