@@ -252,6 +252,7 @@ Task<void> Dispatcher::adopt() {
   store::AdoptOrder order{.limit = adopt_limit, .rest = Millis{rest_}, .holding = {}};
   for (const inbox::Destination& destination : seats_.front().plan()->config->destinations) {
     if (destination.on_unknown == inbox::OnSilence::hold) order.holding.push_back(destination.name);
+    if (destination.on_unknown == inbox::OnSilence::probe) order.holding_replays.push_back(destination.name);
   }
   for (int round = 0; !inbox_.is_shared() || round < adopt_rounds; ++round) {
     const Result<std::size_t> adopted = co_await inbox_.adopt(order);

@@ -169,8 +169,9 @@ struct SettleOrder {
 
 struct AdoptOrder {
   std::size_t limit = 0;
-  Millis rest{0};                    // a handler may still be at work on what was left
-  std::vector<std::string> holding;  // destinations where what may have taken effect waits for an operator
+  Millis rest{0};                              // a handler may still be at work on what was left
+  std::vector<std::string> holding;            // destinations where what may have taken effect waits for an operator
+  std::vector<std::string> holding_replays{};  // those where that is so of what an operator has sent again
 };
 
 // How the limits of destinations are divided: by how many processes deliver, and which of them this one is. From `of`
