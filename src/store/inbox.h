@@ -142,6 +142,7 @@ struct TakeOrder {
   std::size_t replays_max = 0;  // at most so many that operators sent again; 0: those are not even looked at
   Millis retain_ended{0};       // of those that end here because a newer one is done
 };
+// The times of deliveries that take() has made to run are by the clock of this process, whatever the store goes by.
 struct TakenDelivery {
   AcceptedEvent event;
   std::size_t at = 0;  // which of its deliveries

@@ -279,6 +279,7 @@ Async<TakenDeliveries> PostgresInbox::take(TakeOrder order) {
   bool dead = false;
   const auto see = [&](const PGresult* reply) {
     taken.deliveries = deliveries_in(reply);
+    for (TakenDelivery& each : taken.deliveries) tell_by(clock_.now(), each);
     const InboxRow last = inbox_row(reply, PQntuples(reply) - 1);
     dead = last.status == 1;
     if (last.due) taken.next = clock_.now() + Millis{std::max<std::int64_t>(*last.due, 0)};
