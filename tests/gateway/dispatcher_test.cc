@@ -74,7 +74,7 @@ class UnsteadyInbox : public store::Inbox {
 
 class DispatcherTest : public testing::Test {
  protected:
-  ~DispatcherTest() override {
+  void TearDown() override {
     handler_.close();
     dispatcher_.drain();
     if (running_) EXPECT_TRUE(soon([&] { return !running_ && dispatcher_.under_way() == 0; }));
