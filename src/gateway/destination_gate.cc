@@ -95,6 +95,13 @@ void DestinationGate::withdraw(std::size_t slots) {
   rate_allows_ = {};
 }
 
+// The breaker is not told: those were allowed when they began.
+void DestinationGate::exceed(std::size_t slots) {
+  const std::scoped_lock lock(mutex_);
+  running_ += static_cast<std::uint32_t>(slots);
+  bucket_.owe(static_cast<double>(slots));
+}
+
 void DestinationGate::leave(inbox::Health health, Time now, double chance) {
   const std::scoped_lock lock(mutex_);
   if (running_ > 0) --running_;

@@ -55,6 +55,8 @@ class DestinationGate {
   std::size_t enter(std::size_t wanted, Time now);
   // Slots that were not used.
   void withdraw(std::size_t slots);
+  // Attempts that run already, and for which no slot was free: from now on they have one, and leave it as others do.
+  void exceed(std::size_t slots);
   void leave(inbox::Health health, Time now, double chance);
 
   void pause(std::optional<Time> until, std::string reason);

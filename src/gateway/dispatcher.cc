@@ -153,7 +153,10 @@ Task<std::optional<Millis>> Dispatcher::serve(std::shared_ptr<DestinationGate> g
     gate->expect(now + again_after);
     co_return again_after;
   }
-  gate->withdraw(slots - taken->deliveries.size());
+  const std::size_t came = taken->deliveries.size();
+  gate->withdraw(slots - std::min(came, slots));
+  // A take whose answer was lost is answered now, with all that it took when there was more room.
+  gate->exceed(came - std::min(came, slots));
   const std::optional<Time>& next = taken->next;
   if (next) gate->expect(*next);
   for (store::TakenDelivery& delivery : taken->deliveries) {
@@ -210,12 +213,12 @@ Task<void> Dispatcher::deliver(std::shared_ptr<const Plan> plan, store::TakenDel
   } else if (parcel == nullptr) {
     order.state = store::DeliveryState::dead;
     order.retain_ended = plan->config->inbox.retain_dead;
-  } else if (!inbox_.may_begin(order.id, order.to)) {
+  } else {
+    std::optional<store::SettleOrder> ended = co_await attempt(plan.get(), &*found, &delivery, parcel.get(), &health);
     order.state = store::DeliveryState::waiting;
     order.why = "the gateway was taken for dead before it began";
     order.tried = false;
-  } else {
-    order = co_await attempt(plan.get(), &*found, &delivery, parcel.get(), &health);
+    if (ended) order = *std::move(ended);
   }
   const bool ordered = delivery.event.line.kind != store::Line::Kind::none;
   const bool waits = order.state == store::DeliveryState::waiting;
@@ -249,6 +252,7 @@ Task<void> Dispatcher::adopt() {
   store::AdoptOrder order{.limit = adopt_limit, .rest = Millis{rest_}, .holding = {}};
   for (const inbox::Destination& destination : seats_.front().plan()->config->destinations) {
     if (destination.on_unknown == inbox::OnSilence::hold) order.holding.push_back(destination.name);
+    if (destination.on_unknown == inbox::OnSilence::probe) order.holding_replays.push_back(destination.name);
   }
   for (int round = 0; !inbox_.is_shared() || round < adopt_rounds; ++round) {
     const Result<std::size_t> adopted = co_await inbox_.adopt(order);

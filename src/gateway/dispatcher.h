@@ -100,9 +100,9 @@ class Dispatcher {
   Task<std::optional<Millis>> serve(std::shared_ptr<DestinationGate> gate);
   Task<void> deliver(std::shared_ptr<const Plan> plan, store::TakenDelivery delivery,
                      std::shared_ptr<const store::Parcel> parcel);
-  Task<store::SettleOrder> attempt(const Plan* plan, const inbox::Destination* destination,
-                                   const store::TakenDelivery* delivery, const store::Parcel* parcel,
-                                   inbox::Health* health);
+  Task<std::optional<store::SettleOrder>> attempt(const Plan* plan, const inbox::Destination* destination,
+                                                  const store::TakenDelivery* delivery, const store::Parcel* parcel,
+                                                  inbox::Health* health);
   Task<void> settle(store::SettleOrder order);
   void hand_out(store::TakenDelivery delivery);
   void wake();

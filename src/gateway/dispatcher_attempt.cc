@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/event_id.h"
 #include "gateway/dispatcher.h"
 #include "gateway/handler_call.h"
 #include "gateway/handler_probe.h"
@@ -20,13 +21,17 @@
 
 namespace semel::gateway {
 
-// What the store is to be told.
-Task<store::SettleOrder> Dispatcher::attempt(const Plan* plan, const inbox::Destination* destination,
-                                             const store::TakenDelivery* delivery, const store::Parcel* parcel,
-                                             inbox::Health* health) {
+// What the store is to be told. None: others may have taken this process for dead, and nothing was sent.
+Task<std::optional<store::SettleOrder>> Dispatcher::attempt(const Plan* plan, const inbox::Destination* destination,
+                                                            const store::TakenDelivery* delivery,
+                                                            const store::Parcel* parcel, inbox::Health* health) {
+  const core::EventId& id = delivery->event.id;
+  if (!inbox_.may_begin(id, destination->name)) co_return std::nullopt;
   const Time began = clock_.wall();
   const std::chrono::nanoseconds stopwatch = clock_.stopwatch();
   std::optional<HandlerAnswer> said = co_await ask_handler(plan, destination, delivery, parcel, &clock_);
+  // A probe may take so long that another has begun the next attempt meanwhile.
+  if (!said && !inbox_.may_begin(id, destination->name)) co_return std::nullopt;
   if (!said) said = co_await call_handler(plan, destination, delivery, parcel, &clock_);
   const HandlerAnswer& answer = *said;
   runtime::failpoint("event-answered");

@@ -112,7 +112,8 @@ const policy::Route* route_of(const Plan& plan, const Unpacked& unpacked) {
   return found == routes.end() ? nullptr : &*found;
 }
 
-// To a request, an answer is an answer, whatever its status says; the route's rules tell which are none.
+// To a request, an answer is an answer, whatever its status says; the route's rules tell which are none. It is dead if
+// the answer says so in words.
 void judge_for_sender(const http::Head& head, const policy::Target& target, HandlerAnswer& answer) {
   const Verdict verdict = policy::judge(head.status(), head.fields(), target.keep).verdict;
   answer.ruling.gone = false;
@@ -163,7 +164,8 @@ Task<HandlerAnswer> call_handler(const Plan* plan, const inbox::Destination* des
   }
   HandlerAnswer answer;
   answer.status = call.head().status();
-  answer.ruling = inbox::rule_answer(answer.status, call.head().fields(), destination->fatal, clock->wall());
+  const std::vector<std::uint16_t> fatal = unpacked->sender ? std::vector<std::uint16_t>() : destination->fatal;
+  answer.ruling = inbox::rule_answer(answer.status, call.head().fields(), fatal, clock->wall());
   answer.why = "answered " + std::to_string(answer.status);
   if (unpacked->sender) {
     policy::Target fallback;

@@ -27,6 +27,8 @@ class TokenBucket {
 
   // Tokens that were taken and not used.
   void give_back(double count) { tokens_ += count; }
+  // Tokens that were used and not taken: a debt, for which the next one waits.
+  void owe(double count) { tokens_ -= count; }
 
   // Whether it would be full by now, as if it had never been used.
   [[nodiscard]] bool is_full(const reading::Rate& rate, Time now) const { return now >= at_ + rate.per; }

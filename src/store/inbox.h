@@ -142,6 +142,7 @@ struct TakeOrder {
   std::size_t replays_max = 0;  // at most so many that operators sent again; 0: those are not even looked at
   Millis retain_ended{0};       // of those that end here because a newer one is done
 };
+// The times of deliveries that take() has made to run are by the clock of this process, whatever the store goes by.
 struct TakenDelivery {
   AcceptedEvent event;
   std::size_t at = 0;  // which of its deliveries
@@ -169,8 +170,9 @@ struct SettleOrder {
 
 struct AdoptOrder {
   std::size_t limit = 0;
-  Millis rest{0};                    // a handler may still be at work on what was left
-  std::vector<std::string> holding;  // destinations where what may have taken effect waits for an operator
+  Millis rest{0};                              // a handler may still be at work on what was left
+  std::vector<std::string> holding;            // destinations where what may have taken effect waits for an operator
+  std::vector<std::string> holding_replays{};  // those where that is so of what an operator has sent again
 };
 
 // How the limits of destinations are divided: by how many processes deliver, and which of them this one is. From `of`

@@ -300,7 +300,9 @@ Result<void> InboxBook::put_back(InboxTable& table, AcceptedEvent event, const A
     if (delivery.state != DeliveryState::running) continue;
     const DeliveryRecord from = delivery;
     const bool held = std::ranges::find(order.holding, delivery.to) != order.holding.end();
-    delivery.state = held ? DeliveryState::unknown : DeliveryState::waiting;
+    const bool replay_held = from.urgency == Urgency::replay &&
+                             std::ranges::find(order.holding_replays, delivery.to) != order.holding_replays.end();
+    delivery.state = held || replay_held ? DeliveryState::unknown : DeliveryState::waiting;
     delivery.taken = false;
     delivery.urgency = from.urgency == Urgency::replay ? Urgency::replay : Urgency::retry;
     delivery.due = now + order.rest;

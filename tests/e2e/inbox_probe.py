@@ -164,6 +164,36 @@ class Probe(operators.Case):
         self.assert_states(semel, unknown=1)
         self.assertEqual((len(handler.effects), handler.probes), (3, []))
 
+    def test_a_redelivery_that_a_death_cut_waits_for_the_operator(self):
+        """The gateway dies during what an operator sent again. A probe could not tell it from what was there before, and to send it
+        once more might be a third effect."""
+        reached, gate = threading.Event(), threading.Event()
+
+        def act(ledger, event, attempt):
+            with ledger.lock:
+                ledger.effects.append(event)
+            if attempt == 2:
+                reached.set()
+                gate.wait(30)
+            return 200
+
+        handler = Ledger(act)
+        self.addCleanup(gate.set)
+        semel = self.start(handler, webhook='[inbox]\nnode_beat = "1s"\n')
+        self.send(semel, "evt_1")
+        self.assert_states(semel, done=1)
+        where = "/v1/inbox/%s/redeliver" % self.delivery(semel)["id"]
+        self.assertEqual(self.post(semel, where, reason="again")[0], 200)
+        self.assertTrue(reached.wait(20))
+        semel.kill()
+        gate.set()
+        semel.start()
+        self.assert_states(semel, unknown=1, seconds=30)
+        self.assertEqual((handler.effects, handler.probes), (["evt_1"] * 2, []))
+        self.assertEqual(self.post(semel, where, reason="it is not in the books")[0], 200)
+        self.assert_states(semel, done=1)
+        self.assertEqual(handler.troubles, [])
+
     def test_a_request_on_a_route_gets_the_answer_of_the_probe(self):
         """The route's own probe, with the key as the client wrote it; what it answers is what the key remembers."""
         handler = Ledger(lose(True), name=lambda request: request.get("Idempotency-Key"))

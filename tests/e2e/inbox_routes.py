@@ -118,6 +118,25 @@ class Routes(harness.Case):
         self.assertEqual([call[1] for call in self.handler.calls if call[0] == "good"], [1, 2, 3])
         self.assertEqual(self.handler.troubles, [])
 
+    def test_fatal_and_gone_are_for_events(self):
+        """To a client they are answers like any other. That nobody is to try again can be said in so many words."""
+        def speak(key, attempt):
+            if key == "buried":
+                return server.Reply(422, [("Semel-Outcome", "dead")], b"never")
+            return server.Reply(410 if key == "gone" else 422, [], b"no such account")
+
+        config = CONFIG.replace("[destination.app]\n", '[destination.app]\nfatal = ["410", "422"]\n')
+        semel = self.start(speak, config=config)
+        for key, status in (("bad", 422), ("gone", 410)):
+            location = self.location(self.post(semel, key))
+            self.eventually_done(semel, location)
+            for reply in (self.look(semel, location), self.post(semel, key)):
+                self.assertEqual((reply.status, reply.body), (status, b"no such account"))
+        location = self.location(self.post(semel, "buried"))
+        self.eventually_done(semel, location)
+        self.assertEqual(self.look(semel, location).status, 502)
+        self.assertEqual(self.handler.count(), 3)
+
     def test_an_outcome_that_nobody_knows(self):
         """A gateway that dies while the handler works: with "hold" nothing is sent again, and the Location says so; with "retry" it
         is sent again under the next number."""

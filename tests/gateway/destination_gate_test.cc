@@ -51,5 +51,18 @@ TEST(DestinationGate, GivesUnusedRateBack) {
   EXPECT_EQ(gate.enter(8, start), 4U);
 }
 
+// What runs without a slot takes the room and the rate of what comes after it.
+TEST(DestinationGate, CountsWhatRunsWithoutASlot) {
+  DestinationGate gate(limited(8));
+  ASSERT_EQ(gate.enter(2, start), 2U);
+  gate.exceed(10);
+  EXPECT_EQ(gate.view().running, 12U);
+  EXPECT_EQ(gate.enter(8, start), 0U);
+  for (int i = 0; i < 12; ++i) gate.leave(inbox::Health::well, start, 0);
+  EXPECT_EQ(gate.view().running, 0U);
+  EXPECT_EQ(gate.enter(8, start), 0U) << "twelve of a rate of eight have begun";
+  EXPECT_EQ(gate.enter(8, start + Millis{1'000}), 4U);
+}
+
 }  // namespace
 }  // namespace semel::gateway

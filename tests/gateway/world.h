@@ -34,9 +34,11 @@ class World {
 
   // Requests from now on go by this configuration.
   void install(config::Config config) {
+    gateway::TlsSet plain;
+    plain.upstreams.resize(config.upstreams.size());
     plan = gateway::make_plan(std::make_shared<const config::Config>(std::move(config)),
                               {.clock = clock, .ticker = ticker_, .metrics = metrics, .limiters = limiters_},
-                              context.get_executor(), gateway::TlsSet{});
+                              context.get_executor(), plain);
   }
 
   gateway::Incoming incoming(FakeTransaction& client) { return gateway::incoming_of(services, *plan, client); }

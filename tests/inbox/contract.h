@@ -106,10 +106,10 @@ class InboxContract : public testing::TestWithParam<InboxBackend> {
     open();
     if (GetParam().shared()) clock_.advance(dead_by_then);
   }
-  void adopt(const std::vector<std::string>& holding = {}) {
+  void adopt(const std::vector<std::string>& holding = {}, const std::vector<std::string>& holding_replays = {}) {
+    const store::AdoptOrder order{.limit = 2, .rest = hour, .holding = holding, .holding_replays = holding_replays};
     for (;;) {
-      const Result<std::size_t> adopted =
-          run(context_, opened_.inbox->adopt({.limit = 2, .rest = hour, .holding = holding}));
+      const Result<std::size_t> adopted = run(context_, opened_.inbox->adopt(order));
       if (!adopted) throw std::runtime_error(adopted.error().detail);
       if (*adopted == 0) return;
     }

@@ -91,5 +91,23 @@ TEST_P(KeptInboxContract, HoldsWhatADeadProcessLeft) {
   expect_balance();
 }
 
+// Where only an operator can tell what became of what he sent again, that waits for him, and nothing else does.
+TEST_P(KeptInboxContract, HoldsWhatWasSentAgainAndCut) {
+  const AcceptedEvent fresh = accept("fresh", true);
+  const AcceptedEvent elsewhere = accept(order("elsewhere", true, {"crm"}));
+  const AcceptedEvent again = accept("again", true);
+  ASSERT_TRUE(settle(again.id, 1, DeliveryState::done).has_value());
+  ASSERT_TRUE(change(again.id, DeliveryChange::What::redeliver).has_value());
+  ASSERT_EQ(take().size(), 1U);
+  restart();
+  adopt({}, {"billing"});
+  EXPECT_EQ(see(again.id).state, DeliveryState::unknown);
+  EXPECT_EQ(see(fresh.id).state, DeliveryState::waiting);
+  EXPECT_EQ(see(elsewhere.id).state, DeliveryState::waiting);
+  clock_.advance(hour);
+  EXPECT_EQ(taken_texts(), std::vector<std::string>{"fresh"});
+  expect_balance();
+}
+
 }  // namespace
 }  // namespace semel::test

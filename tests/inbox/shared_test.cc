@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -27,6 +28,7 @@
 #include "support/postgres_server.h"
 #include "support/relay.h"
 #include "support/run.h"
+#include <semel/async.h>
 #include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/stores.h>
@@ -143,6 +145,37 @@ TEST_F(SharedInbox, WhoWasTakenForDeadBeginsNothing) {
   EXPECT_EQ(late->settle(old.id, 1).error().code, Code::fenced);
 }
 
+class ClockAhead : public Clock {
+ public:
+  ClockAhead(Clock& right, Millis by) : right_(right), by_(by) {}
+
+  [[nodiscard]] Time now() const override { return right_.now() + by_; }
+  [[nodiscard]] std::unique_ptr<Alarm> after(Executor executor, Millis delay, std::function<void()> ring) override {
+    return right_.after(std::move(executor), delay, std::move(ring));
+  }
+
+ private:
+  Clock& right_;
+  Millis by_;
+};
+
+// How old a delivery is does not depend on the clock of the process that takes it: by that it would be given up.
+TEST_F(SharedInbox, AWrongClockMakesNothingOld) {
+  ClockAhead wrong(*clock_, 1'000 * lease);
+  const auto right = node();
+  right->accept("old", false);
+  database_->age(2 * lease);
+  right->accept("new", false);
+  SharedNode ahead(database_->open(wrong));
+  const std::vector<store::TakenDelivery> taken = ahead.take();
+  ASSERT_EQ(taken.size(), 2U);
+  std::vector<Millis> ages;
+  for (const store::TakenDelivery& each : taken) ages.push_back(wrong.now() - each.event.deliveries.front().since);
+  EXPECT_GE(ages[0], 2 * lease);
+  EXPECT_LT(ages[0], 3 * lease);
+  EXPECT_LT(ages[1], lease);
+}
+
 // An entry that is stolen from the queue is noticed, and put back.
 TEST_F(SharedInbox, TheAuditorFindsWhatStandsNowhere) {
   const auto only = node();
@@ -228,6 +261,27 @@ TEST_F(SharedInbox, WorksOnShards) {
     cursor = page->cursor;
   } while (!cursor.empty());
   EXPECT_EQ(listed.size(), 30U);
+}
+
+// What operators send again has its share of all databases together.
+TEST_F(SharedInbox, ReplaysHaveTheirShareOnShards) {
+  const std::vector<std::string> urls{InboxDatabase::fresh()->url(), InboxDatabase::fresh()->url()};
+  ASSERT_TRUE(store::postgres::join_postgres_shards(*clock_, urls).has_value());
+  PostgresOptions options;
+  options.urls = urls;
+  options.time_max = Millis{30'000};
+  Result<store::CapableStore> opened = store::postgres::open_with_keys(*clock_, options, {}, contract_beat);
+  ASSERT_TRUE(opened.has_value()) << opened.error().detail;
+  SharedNode sharded(*std::move(opened));
+  for (int i = 0; i < 20; ++i) {
+    store::DeliveryChange again;
+    again.id = sharded.accept("evt_" + std::to_string(i), false).id;
+    again.to = "billing";
+    again.reason = "a test";
+    ASSERT_TRUE(run(sharded.context(), sharded.opened().inbox_desk->change(again)).has_value());
+  }
+  store::TakeOrder order{.to = "billing", .limit = 100, .replays_max = 3};
+  EXPECT_EQ(run(sharded.context(), sharded.opened().inbox->take(std::move(order))).value().deliveries.size(), 3U);
 }
 
 }  // namespace

@@ -125,6 +125,7 @@ void InboxNode::adopt() {
   store::AdoptOrder order{.limit = adopt_limit, .rest = world_.setup.rest, .holding = {}};
   for (const SimDestination& each : world_.setup.destinations) {
     if (each.rules.on_unknown == inbox::OnSilence::hold) order.holding.push_back(each.rules.name);
+    if (each.rules.on_unknown == inbox::OnSilence::probe) order.holding_replays.push_back(each.rules.name);
   }
   auto adopted = std::make_shared<std::optional<std::size_t>>();
   const Step step = [adopted, order](store::InboxBook& book, store::InboxTable& table, store::KeyRecords&, Time now) {

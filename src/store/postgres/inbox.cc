@@ -279,6 +279,7 @@ Async<TakenDeliveries> PostgresInbox::take(TakeOrder order) {
   bool dead = false;
   const auto see = [&](const PGresult* reply) {
     taken.deliveries = deliveries_in(reply);
+    for (TakenDelivery& each : taken.deliveries) tell_by(clock_.now(), each);
     const InboxRow last = inbox_row(reply, PQntuples(reply) - 1);
     dead = last.status == 1;
     if (last.due) taken.next = clock_.now() + Millis{std::max<std::int64_t>(*last.due, 0)};
@@ -356,8 +357,9 @@ Async<std::size_t> PostgresInbox::adopt(AdoptOrder order) {
     parameters.add(static_cast<std::int64_t>(book_.holder()));
     parameters.add(static_cast<std::int64_t>(std::max(order.limit, adopt_least)));
     parameters.add(static_cast<std::int64_t>(order.rest.count()));
-    Array holding(Element::text, order.holding.size());
+    Array holding(Element::text, order.holding.size() + order.holding_replays.size());
     for (const std::string& to : order.holding) holding.add(std::string_view(to));
+    for (const std::string& to : order.holding_replays) holding.add(std::string_view("replay " + to));
     parameters.add(std::move(holding));
   };
   const Result<std::int64_t> adopted = co_await number_aside(&adopt_sql, fill);

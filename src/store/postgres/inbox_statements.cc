@@ -308,4 +308,13 @@ std::vector<TakenDelivery> deliveries_in(const PGresult* reply) {
   return found;
 }
 
+void tell_by(Time now, TakenDelivery& taken) {
+  const Millis ahead = now - taken.event.deliveries[taken.at].changed;
+  for (DeliveryRecord& each : taken.event.deliveries) {
+    each.due += ahead;
+    each.since += ahead;
+    each.changed += ahead;
+  }
+}
+
 }  // namespace semel::store::postgres

@@ -133,6 +133,10 @@ InboxRow inbox_row(const PGresult* reply, int row);
 // The deliveries that are meant, each with its whole event. Rows that are no events are left out.
 std::vector<TakenDelivery> deliveries_in(const PGresult* reply);
 
+// From here on its times are by the clock that says `now`. The server has told them by its own, and has taken the
+// delivery just now; or a little earlier, if it had to be asked again. Then it counts as so much younger.
+void tell_by(Time now, TakenDelivery& taken);
+
 // Milliseconds since 1970, of columns and parameters.
 Time inbox_time(std::int64_t millis);
 std::int64_t inbox_millis(Time time);

@@ -46,7 +46,7 @@ std::span<const Migration> migrations() {
       {inbox_3, lines_3, accept_3, turns_3, settle_3, adopt_3, inbox_audit_3, inbox_desk_3, inbox_sweep_3, settings_3});
   static const std::string fourth = joined(parts_4());
   static const std::string fifth = joined(parts_5());
-  static const std::string sixth = joined({batch_6, reigns_6, accept_6, reclaim_6, settings_6});
+  static const std::string sixth = joined({batch_6, reigns_6, accept_6, reclaim_6, put_back_6, settings_6});
   static const std::array<Migration, 6> all{{{.version = 1, .sql = first},
                                              {.version = 2, .sql = second},
                                              {.version = 3, .sql = third},

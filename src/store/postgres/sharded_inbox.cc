@@ -39,16 +39,21 @@ Async<Acceptance> ShardedInbox::accept(AcceptOrder order, AcceptReply reply) {
 Async<TakenDeliveries> ShardedInbox::take(TakeOrder order) {
   TakenDeliveries all;
   std::optional<Error> failed;
+  std::size_t replays = 0;
   const std::size_t first = next_++;
   for (std::size_t i = 0; i < parts_.size() && all.deliveries.size() < order.limit; ++i) {
     TakeOrder rest = order;
     rest.limit -= all.deliveries.size();
+    rest.replays_max -= std::min(rest.replays_max, replays);
     Result<TakenDeliveries> taken = co_await parts_[(first + i) % parts_.size()].inbox->take(std::move(rest));
     if (!taken) {
       failed = std::move(taken.error());
       continue;
     }
-    for (TakenDelivery& each : taken->deliveries) all.deliveries.push_back(std::move(each));
+    for (TakenDelivery& each : taken->deliveries) {
+      if (each.event.deliveries[each.at].urgency == Urgency::replay) ++replays;
+      all.deliveries.push_back(std::move(each));
+    }
     const std::optional<Time>& next = taken->next;
     if (next) all.next = all.next ? std::min(*all.next, *next) : *next;
   }
