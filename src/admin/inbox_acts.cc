@@ -142,7 +142,10 @@ Task<Response> change_event(const Sources* sources, policy::RequestView request,
   json.begin_object().number("audit", logged->number);
   for (const store::DeliveryRecord& delivery : changed->deliveries) {
     if (delivery.to != *to) continue;
-    if (delivery.state == store::DeliveryState::waiting) sources->dispatcher->expect(delivery.to, delivery.due);
+    // It is due at once; `due` is of the store's time.
+    if (delivery.state == store::DeliveryState::waiting) {
+      sources->dispatcher->expect(delivery.to, sources->dispatcher->clock().now());
+    }
     write_delivery(json.name("delivery"), *changed, delivery);
   }
   json.end_object();

@@ -14,6 +14,8 @@
 // Who has the store open is a holder: one process, or several on a store that is shared. An attempt needs no lease
 // while its holder lives; what that left running when it died is put back by adopt(). Members may be called from any
 // io_context.
+//
+// Times that are told here are of the process's clock, though a store goes by a time of its own.
 #pragma once
 
 #include <array>

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/codec.h"
@@ -61,6 +62,16 @@ Result<void> search(InboxReader& reader, const DeliveryFilter& filter, const cor
   return walked;
 }
 
+// In the time of a process that the store is `ahead` of.
+AcceptedEvent for_process(AcceptedEvent event, Millis ahead) {
+  for (DeliveryRecord& delivery : event.deliveries) {
+    delivery.due -= ahead;
+    delivery.since -= ahead;
+    delivery.changed -= ahead;
+  }
+  return event;
+}
+
 }  // namespace
 
 Task<void> InboxFront::make(InboxCall* call) {
@@ -73,7 +84,7 @@ Task<void> InboxFront::make(InboxCall* call) {
   };
   co_await submit(call);
   if (!call->answer || !listener_) co_return;
-  for (const auto& [to, at] : dues) listener_(to, at);
+  for (const auto& [to, at] : dues) listener_(to, at - ahead());
 }
 
 Async<Acceptance> InboxFront::accept(AcceptOrder order, AcceptReply reply) {
@@ -83,6 +94,8 @@ Async<Acceptance> InboxFront::accept(AcceptOrder order, AcceptReply reply) {
     return kept(book.accept(table, records, order, reply, now), done);
   };
   co_await make(&call);
+  auto* const event = done ? std::get_if<AcceptedEvent>(&*done) : nullptr;
+  if (event != nullptr) *event = for_process(std::move(*event), ahead());
   co_return answer_of(call, done);
 }
 
@@ -93,7 +106,11 @@ Async<TakenDeliveries> InboxFront::take(TakeOrder order) {
     return kept(book.take(table, order, now), done);
   };
   co_await make(&call);
-  co_return answer_of(call, done);
+  Result<TakenDeliveries> taken = answer_of(call, done);
+  if (!taken) co_return taken;
+  for (TakenDelivery& each : taken->deliveries) each.event = for_process(std::move(each.event), ahead());
+  if (taken->next) *taken->next -= ahead();
+  co_return taken;
 }
 
 Async<void> InboxFront::settle(SettleOrder order) {
@@ -164,7 +181,12 @@ Async<std::vector<DeliveryTally>> InboxFront::status() {
   InboxCall call;
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time) { return kept(book.status(table), tallies); };
   co_await make(&call);
-  co_return answer_of(call, tallies);
+  Result<std::vector<DeliveryTally>> found = answer_of(call, tallies);
+  if (!found) co_return found;
+  for (DeliveryTally& tally : *found) {
+    if (tally.oldest) *tally.oldest -= ahead();
+  }
+  co_return found;
 }
 
 Async<AcceptedEvent> InboxFront::change(DeliveryChange change) {
@@ -178,6 +200,7 @@ Async<AcceptedEvent> InboxFront::change(DeliveryChange change) {
 }
 
 Async<void> InboxFront::control(DestinationControl control) {
+  if (control.until) *control.until += ahead();
   InboxCall call;
   call.step = [&](InboxBook&, InboxTable& table, KeyRecords&, Time) -> Result<void> {
     table.put(control_key(control.to), encode_control(control));
@@ -204,6 +227,9 @@ Async<std::vector<DestinationControl>> InboxFront::controls() {
   Result<void> answer;
   co_await read(look, &answer, Extent::brief);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
+  for (DestinationControl& control : found) {
+    if (control.until) *control.until -= ahead();
+  }
   co_return found;
 }
 
