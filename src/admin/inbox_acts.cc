@@ -218,7 +218,7 @@ Result<store::DestinationControl> control_in(const Sources& sources, const polic
   if (const auto span = text_in(*body, "for")) {
     const auto length = reading::parse_duration(*span);
     if (!length) return fail(Code::invalid, "for: must be a duration such as 10m");
-    control.until = sources.now() + *length;
+    control.until = sources.dispatcher->clock().now() + *length;
   }
   return control;
 }

@@ -35,9 +35,9 @@ bool takes(const DeliveryFilter& filter, const AcceptedEvent& event, const Deliv
          (!filter.object || *filter.object == event.line.object);
 }
 
-// From the event of the cursor on; an event with several deliveries is never cut in two.
+// From the event of the cursor on; an event with several deliveries is never cut in two. What is damaged is left out:
+// operators need to see the others then.
 Result<void> search(InboxReader& reader, const DeliveryFilter& filter, const core::EventId& from, DeliveryList& list) {
-  std::optional<Error> failed;
   std::size_t looked = 0;
   const auto see = [&](std::string_view key, std::string_view value) {
     const std::optional<core::EventId> id = id_behind_tag(key);
@@ -50,16 +50,13 @@ Result<void> search(InboxReader& reader, const DeliveryFilter& filter, const cor
     }
     ++looked;
     const Result<AcceptedEvent> event = decode_event(value, *id);
-    if (!event) failed = event.error();
-    if (!event) return false;
+    if (!event) return true;  // the auditor tells of it
     for (std::size_t i = 0; i < event->deliveries.size(); ++i) {
       if (takes(filter, *event, event->deliveries[i])) list.items.push_back({.event = *event, .at = i});
     }
     return true;
   };
-  Result<void> walked = reader.walk(event_key(from), event_prefix, see);
-  if (failed) return std::unexpected(*std::move(failed));
-  return walked;
+  return reader.walk(event_key(from), event_prefix, see);
 }
 
 // In the time of a process that the store is `ahead` of.
@@ -76,13 +73,18 @@ AcceptedEvent for_process(AcceptedEvent event, Millis ahead) {
 
 Task<void> InboxFront::make(InboxCall* call) {
   std::map<std::string, Time> dues;
-  call->step = [step = std::move(call->step), &dues](InboxBook& book, InboxTable& table, KeyRecords& records,
-                                                     Time now) {
+  std::vector<std::string> unread;
+  call->step = [step = std::move(call->step), &dues, &unread](InboxBook& book, InboxTable& table, KeyRecords& records,
+                                                              Time now) {
     Result<void> made = step(book, table, records, now);
     dues = book.take_dues();
+    unread = book.take_unread();
     return made;
   };
   co_await submit(call);
+  if (unread_listener_) {
+    for (const std::string& what : unread) unread_listener_(what);
+  }
   if (!call->answer || !listener_) co_return;
   for (const auto& [to, at] : dues) listener_(to, at - ahead());
 }
@@ -248,7 +250,11 @@ Async<std::size_t> InboxFront::sweep_inbox(std::size_t limit) {
   InboxCall call;
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     Result<void> dropped = kept(book.sweep(table, limit, now), done);
-    return dropped ? book.audit(table, limit, now) : dropped;
+    if (!dropped) return dropped;
+    const InboxBook::Savepoint swept = book.savepoint(table);
+    const Result<void> audited = book.audit(table, limit, now);
+    if (!audited) book.go_back(table, swept);  // it has told why, and begins again; what was dropped stays so
+    return dropped;
   };
   co_await make(&call);
   co_return answer_of(call, done);

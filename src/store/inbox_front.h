@@ -27,6 +27,7 @@ namespace semel::store {
 class InboxFront : public Inbox, public InboxDesk, public InboxJobs {
  public:
   void tell_due(const DueListener& listener) final { listener_ = listener; }
+  void tell_unread(const UnreadListener& listener) final { unread_listener_ = listener; }
   Async<Acceptance> accept(AcceptOrder order, AcceptReply reply) final;
   Async<TakenDeliveries> take(TakeOrder order) final;
   Async<void> settle(SettleOrder order) final;
@@ -65,6 +66,7 @@ class InboxFront : public Inbox, public InboxDesk, public InboxJobs {
   [[nodiscard]] virtual Millis ahead() const { return Millis{0}; }
 
   DueListener listener_;
+  UnreadListener unread_listener_;
 };
 
 }  // namespace semel::store
