@@ -142,7 +142,10 @@ Task<Response> change_event(const Sources* sources, policy::RequestView request,
   json.begin_object().number("audit", logged->number);
   for (const store::DeliveryRecord& delivery : changed->deliveries) {
     if (delivery.to != *to) continue;
-    if (delivery.state == store::DeliveryState::waiting) sources->dispatcher->expect(delivery.to, delivery.due);
+    // It is due at once; `due` is of the store's time.
+    if (delivery.state == store::DeliveryState::waiting) {
+      sources->dispatcher->expect(delivery.to, sources->dispatcher->clock().now());
+    }
     write_delivery(json.name("delivery"), *changed, delivery);
   }
   json.end_object();
@@ -215,7 +218,7 @@ Result<store::DestinationControl> control_in(const Sources& sources, const polic
   if (const auto span = text_in(*body, "for")) {
     const auto length = reading::parse_duration(*span);
     if (!length) return fail(Code::invalid, "for: must be a duration such as 10m");
-    control.until = sources.now() + *length;
+    control.until = sources.dispatcher->clock().now() + *length;
   }
   return control;
 }

@@ -19,6 +19,7 @@
 
 #include "config/config.h"
 #include "core/check.h"
+#include "core/json/writer.h"
 #include "core/sha256.h"
 #include "gateway/ask_probe.h"
 #include "gateway/bookkeeper.h"
@@ -31,6 +32,7 @@
 #include "http/listener.h"
 #include "http/session.h"
 #include "http/ticker.h"
+#include "policy/reply.h"
 #include "reading/address.h"
 #include "store/capable_store.h"
 #include "store/history.h"
@@ -56,6 +58,14 @@ std::uint64_t process_number(std::uint64_t seed) {
   return number;
 }
 
+std::string unread_line(const std::string& what, Time now) {
+  std::string line;
+  core::json::JsonWriter json(line);
+  json.begin_object().bytes("time", policy::rfc3339(now)).bytes("level", "error").bytes("event", "inbox_unreadable");
+  json.bytes("detail", what).end_object();
+  return line + "\n";
+}
+
 }  // namespace
 
 Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
@@ -68,6 +78,10 @@ Gateway::Gateway(store::CapableStore store, telemetry::LogSink& log,
       store_(std::move(store)) {
   if (store_.history != nullptr) writers_.reminders = std::make_unique<Reminders>(*store_.history, store_.desk, clock);
   if (store_.inbox == nullptr) return;
+  store_.inbox->tell_unread([&metrics = metrics_.webhooks.inbox, &log, &clock](const std::string& what) {
+    metrics.unreadable.fetch_add(1, std::memory_order_relaxed);
+    log.write(unread_line(what, clock.wall()));
+  });
   dispatcher_ = std::make_unique<Dispatcher>(*store_.inbox, *store_.inbox_desk, clock, metrics_.webhooks.inbox, seed);
   if (store_.inbox_jobs != nullptr) dispatcher_->add_jobs(*store_.inbox_jobs);
 }

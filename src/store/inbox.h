@@ -14,6 +14,8 @@
 // Who has the store open is a holder: one process, or several on a store that is shared. An attempt needs no lease
 // while its holder lives; what that left running when it died is put back by adopt(). Members may be called from any
 // io_context.
+//
+// Times that are told here are of the process's clock, though a store goes by a time of its own.
 #pragma once
 
 #include <array>
@@ -189,6 +191,8 @@ struct LeadOrder {
 
 // A delivery waits for this destination, until then.
 using DueListener = std::function<void(const std::string& to, Time at)>;
+// What of the inbox cannot be read, and why.
+using UnreadListener = std::function<void(const std::string& what)>;
 
 class Inbox {
  public:
@@ -197,6 +201,9 @@ class Inbox {
   // Who is told, from any thread and after each call, of what that call made to wait: also of the next of an object,
   // whose turn has come because another ended in whatever way. Once, before the first call.
   virtual void tell_due(const DueListener& /*listener*/) {}
+  // Who is told of each event, or queue, that cannot be read: once, from any thread. It stays as it is, is tried again
+  // from time to time, and others go on without it. Once, before the first call.
+  virtual void tell_unread(const UnreadListener& /*listener*/) {}
 
   // Accepts an event whose key is free, with attempt 1 of each delivery that has room already running. Durable when it
   // returns. Code::full, Code::unavailable and Code::corrupt as Store::claim(): nothing may be acknowledged.

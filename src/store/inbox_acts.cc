@@ -15,6 +15,7 @@
 #include "store/inbox_codec.h"
 #include "store/inbox_desk.h"
 #include "store/inbox_table.h"
+#include "store/inbox_unread.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -22,6 +23,15 @@ namespace semel::store {
 namespace {
 
 constexpr Millis blocked_again_after{3'600'000};
+
+// What is known of the newest of an object, if its time has come.
+Result<void> drop_newest(InboxTable& table, const std::string& key, Time now) {
+  const Result<std::optional<std::string>> read = table.get(key);
+  if (!read) return std::unexpected(read.error());
+  const std::optional<std::string>& newest = *read;
+  if (newest && newest->substr(0, 8) <= time_bytes(now)) table.erase(key);
+  return {};
+}
 
 bool allows(DeliveryState state, DeliveryChange::What what) {
   switch (what) {
@@ -115,29 +125,29 @@ Result<std::size_t> InboxBook::sweep(InboxTable& table, std::size_t limit, Time 
     TimedKey entry;
   };
   std::vector<Due> due;
-  std::string next = std::string(drop_prefix) + time_bytes(now);
+  std::optional<std::string> stays;  // the first key that does
   const auto see = [&](std::string_view key, std::string_view value) {
     const std::optional<TimedKey> entry = timed_key(key);
     if (!entry) return true;
-    next = std::string(key);
-    if (entry->at > now || due.size() >= limit) return false;
-    due.push_back({.key = std::string(key), .value = std::string(value), .entry = *entry});
-    return true;
+    const bool over = entry->at > now || due.size() >= limit;
+    if (!over && !unread_.rests_until(entry->id, now)) {
+      due.push_back({.key = std::string(key), .value = std::string(value), .entry = *entry});
+      return true;
+    }
+    if (!stays) stays = std::string(key);
+    return !over;
   };
   const Result<void> walked = table.walk(queues_.begin(drop_prefix), drop_prefix, see);
   if (!walked) return std::unexpected(walked.error());
-  queues_.begins_at(drop_prefix, std::move(next));
-  for (Due& each : due) {
+  queues_.begins_at(drop_prefix, stays ? *std::move(stays) : std::string(drop_prefix) + time_bytes(now));
+  for (const Due& each : due) {
+    const Savepoint before = savepoint(table);
     table.erase(each.key);
-    if (each.value.empty()) {
-      const Result<void> dropped = drop(table, each.entry.id, each.entry.at, now);
-      if (!dropped) return std::unexpected(dropped.error());
-      continue;
-    }
-    const Result<std::optional<std::string>> of_object = table.get(each.value);
-    if (!of_object) return std::unexpected(of_object.error());
-    const std::optional<std::string>& newest = *of_object;
-    if (newest && newest->substr(0, 8) <= time_bytes(now)) table.erase(each.value);
+    const Result<void> dropped =
+        each.value.empty() ? drop(table, each.entry.id, each.entry.at, now) : drop_newest(table, each.value, now);
+    if (dropped) continue;
+    go_back(table, before);
+    unread_.note(InboxUnread::name_of(each.entry.id), dropped.error(), now);
   }
   return due.size();
 }

@@ -17,6 +17,7 @@
 #include "store/inbox_book.h"
 #include "store/inbox_codec.h"
 #include "store/inbox_table.h"
+#include "store/inbox_unread.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -61,7 +62,6 @@ Result<void> InboxBook::audit(InboxTable& table, std::size_t limit, Time now) {
   if (adopting_) return {};
   std::vector<AcceptedEvent> open;
   std::size_t looked = 0;
-  std::optional<Error> failed;
   const auto see = [&](std::string_view key, std::string_view value) {
     const std::optional<core::EventId> id = id_behind_tag(key);
     if (!id || *id <= audited_) return true;
@@ -69,19 +69,22 @@ Result<void> InboxBook::audit(InboxTable& table, std::size_t limit, Time now) {
     ++looked;
     audited_ = *id;
     Result<AcceptedEvent> event = decode_event(value, *id);
-    if (!event) failed = event.error();
+    if (!event) unread_.note(InboxUnread::name_of(*id), event.error(), now);
     if (event) open.push_back(*std::move(event));
-    return !failed;
+    return true;
   };
-  Result<void> walked = table.walk(event_key(audited_), event_prefix, see);
-  if (!walked) return walked;
-  if (failed) return std::unexpected(*std::move(failed));
-  if (looked < limit) audited_ = {};
+  const Result<void> walked = table.walk(event_key(audited_), event_prefix, see);
+  if (!walked) unread_.note("what is behind event " + audited_.text(), walked.error(), now);
+  if (!walked || looked < limit) audited_ = {};
   for (AcceptedEvent& event : open) {
-    Result<void> done = audit_event(table, std::move(event), now);
-    if (!done) return done;
+    const std::string name = InboxUnread::name_of(event.id);
+    const Savepoint before = savepoint(table);
+    const Result<void> done = audit_event(table, std::move(event), now);
+    if (done) continue;
+    go_back(table, before);
+    unread_.note(name, done.error(), now);
   }
-  return {};
+  return walked;
 }
 
 }  // namespace semel::store

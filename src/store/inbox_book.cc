@@ -267,7 +267,8 @@ Result<void> InboxBook::store(InboxTable& table, AcceptedEvent& event, const Del
   if (over && ends) plan_drop(table, event, event.drop_at);
   table.put(event_key(event.id), encode_event(event));
   if (event.line.kind == Line::Kind::none) return {};
-  keep_line(table, event, delivery, from, now);
+  Result<void> kept = keep_line(table, event, delivery, from, now);
+  if (!kept) return kept;
   const bool moves_on = from.state == DeliveryState::running || has_ended(delivery.state);
   if (!moves_on || delivery.state == DeliveryState::running) return {};
   return wake_line(table, delivery.to, event.line, now);

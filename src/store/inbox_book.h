@@ -2,6 +2,9 @@
 //
 // A store calls these within its atomic step, one at a time, with the table of the batch; finish() before the batch is
 // written, then committed() or undone(). Nothing here locks, waits or knows a disk.
+//
+// A call that fails may have begun to change the table: make_step() of inbox_step.h takes that back. An event that
+// cannot be read stays as it is, and only the line of its object waits for it (inbox_unread.h).
 #pragma once
 
 #include <cstddef>
@@ -10,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +25,7 @@
 #include "store/inbox_jobs.h"
 #include "store/inbox_line_fronts.h"
 #include "store/inbox_table.h"
+#include "store/inbox_unread.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -64,6 +69,17 @@ class InboxBook {
   // What was made to wait since this was last asked, by destination: the earliest time.
   std::map<std::string, Time> take_dues() { return std::exchange(waits_.told, {}); }
 
+  // What could not be read, since this was last asked.
+  std::vector<std::string> take_unread() { return unread_.take_news(); }
+
+  // What was changed since then is taken back.
+  struct Savepoint {
+    std::size_t table = 0;
+    InboxFigures::Savepoint figures;
+  };
+  [[nodiscard]] Savepoint savepoint(const InboxTable& table) const;
+  void go_back(InboxTable& table, const Savepoint& savepoint);
+
   void finish(InboxTable& table, Time now);
   void committed();
   void undone();
@@ -81,7 +97,15 @@ class InboxBook {
                         TakenDeliveries& taken, Time now);
   Result<void> take_one(InboxTable& table, const TakeOrder& order, const core::EventId& id, TakenDeliveries& taken,
                         Time now);
+  // Something that a dead process left running.
+  struct Left {
+    core::EventId id;
+    std::string entry;  // among those that were taken; empty if it ran since it was accepted
+  };
+  Result<void> adopt_one(InboxTable& table, const Left& left, const AdoptOrder& order, Time now);
   Result<void> put_back(InboxTable& table, AcceptedEvent event, const AdoptOrder& order, Time now);
+  // Succeeds if `what` cannot be read at all: then what was asked for is done without it. Else the error.
+  Result<void> go_on_without(std::string_view what, const Error& error, Time now);
 
   // Does to an event what the job is for. False: not now, because an attempt is running.
   Result<bool> work_on(InboxTable& table, AcceptedEvent event, const JobTurn& turn, JobProgress& progress, Time now);
@@ -90,8 +114,8 @@ class InboxBook {
   // Stores an event, one of whose deliveries was `from` before, with all that follows from the change.
   Result<void> store(InboxTable& table, AcceptedEvent& event, const DeliveryRecord& delivery,
                      const DeliveryRecord& from, Millis retain_ended, Time now);
-  void keep_line(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
-                 const DeliveryRecord& from, Time now);
+  Result<void> keep_line(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
+                         const DeliveryRecord& from, Time now);
   Result<void> wake_line(InboxTable& table, const std::string& to, const Line& line, Time now);
   // The first key of a line; empty if there is none.
   Result<std::string> first_of_line(InboxReader& reader, const std::string& prefix);
@@ -110,6 +134,7 @@ class InboxBook {
   InboxFigures figures_;
   InboxCursors queues_{1U << 20U};  // those of destinations, and what is to be dropped
   InboxLineFronts lines_{16'384};
+  InboxUnread unread_;
   struct Waits {
     std::map<std::string, Time> told;                 // of those that take_dues() has not told yet, by destination
     std::map<std::string, Time, std::less<>> oldest;  // by the prefix of their keys: none that had to wait is older

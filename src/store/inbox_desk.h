@@ -1,6 +1,8 @@
 // The operator's view of an inbox: look, list, send again, discard, pause; and what the keeper of the house does there.
 //
 // A list costs what it looks at, as in desk.h. Nothing counts rows: the figures of status() are kept with each change.
+// Events are shown and filtered in the time of the store, as their ids have it; `oldest` of a tally and `until` of a
+// pause are of the process's clock.
 #pragma once
 
 #include <array>

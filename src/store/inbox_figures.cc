@@ -1,10 +1,9 @@
-// Each change is noted with what it replaced, so that a batch that was not written can be taken back.
+// Each change is noted, so that a step that failed, or a batch that was not written, can be taken back.
 #include "store/inbox_figures.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,10 @@
 
 namespace semel::store {
 namespace {
+
+void add(std::uint64_t& number, std::int64_t change) {
+  number = static_cast<std::uint64_t>(static_cast<std::int64_t>(number) + change);
+}
 
 std::uint64_t& count_of(DeliveryTally& tally, DeliveryState state) {
   return tally.by_state.at(static_cast<std::size_t>(state));
@@ -38,30 +41,43 @@ DeliveryTally& InboxFigures::tally_of(const AcceptedEvent& event, const std::str
   return tally;
 }
 
+void InboxFigures::apply(const Count& change, std::int64_t sign) {
+  DeliveryTally& tally = *change.tally;
+  add(tally.accepted, sign * change.accepted);
+  add(tally.strays, sign * change.strays);
+  add(tally.bytes, sign * change.bytes);
+  if (change.from) add(count_of(tally, *change.from), -sign);
+  if (change.to) add(count_of(tally, *change.to), sign);
+}
+
+void InboxFigures::count(Count change) {
+  apply(change, 1);
+  counts_.push_back(change);
+}
+
 void InboxFigures::accepted(const AcceptedEvent& event, const DeliveryRecord& delivery) {
-  DeliveryTally& tally = tally_of(event, delivery.to);
-  ++tally.accepted;
-  ++count_of(tally, delivery.state);
+  count({.tally = &tally_of(event, delivery.to), .from = {}, .to = delivery.state, .accepted = 1});
   if (delivery.state == DeliveryState::running) apply(turns_.emplace_back(turn_of(event, delivery, true)));
 }
 
 void InboxFigures::moved(const AcceptedEvent& event, const DeliveryRecord& delivery, const DeliveryRecord& from) {
   if (from.state == delivery.state) return;
-  DeliveryTally& tally = tally_of(event, delivery.to);
-  --count_of(tally, from.state);
-  ++count_of(tally, delivery.state);
+  count({.tally = &tally_of(event, delivery.to), .from = from.state, .to = delivery.state});
   if (from.state == DeliveryState::running) apply(turns_.emplace_back(turn_of(event, from, false)));
   if (delivery.state == DeliveryState::running) apply(turns_.emplace_back(turn_of(event, delivery, true)));
 }
 
 void InboxFigures::strayed(const AcceptedEvent& event, const DeliveryRecord& delivery) {
-  ++tally_of(event, delivery.to).strays;
+  count({.tally = &tally_of(event, delivery.to), .from = {}, .to = {}, .strays = 1});
 }
 
 void InboxFigures::kept_bytes(const AcceptedEvent& event, std::int64_t change) {
   if (event.deliveries.empty()) return;
-  DeliveryTally& tally = tally_of(event, event.deliveries.front().to);
-  tally.bytes = static_cast<std::uint64_t>(static_cast<std::int64_t>(tally.bytes) + change);
+  count({.tally = &tally_of(event, event.deliveries.front().to), .from = {}, .to = {}, .bytes = change});
+}
+
+void InboxFigures::may_run(const core::EventId& id) {
+  if (!first_attempts_.contains(id)) first_attempts_.insert(id);
 }
 
 InboxFigures::Turn InboxFigures::turn_of(const AcceptedEvent& event, const DeliveryRecord& delivery, bool began) {
@@ -118,14 +134,24 @@ void InboxFigures::write(InboxTable& table) const {
 void InboxFigures::committed() {
   before_.clear();
   turns_.clear();
+  counts_.clear();
+}
+
+void InboxFigures::take_back_turns(std::size_t left) {
+  for (; turns_.size() > left; turns_.pop_back()) {
+    turns_.back().began = !turns_.back().began;
+    apply(turns_.back());
+  }
+}
+
+void InboxFigures::go_back(const Savepoint& savepoint) {
+  for (; counts_.size() > savepoint.counts; counts_.pop_back()) apply(counts_.back(), -1);
+  take_back_turns(savepoint.turns);
 }
 
 void InboxFigures::undone() {
   for (const auto& [name, tally] : before_) tallies_.insert_or_assign(name, tally);
-  for (Turn& turn : std::views::reverse(turns_)) {
-    turn.began = !turn.began;
-    apply(turn);
-  }
+  take_back_turns(0);
   committed();
 }
 

@@ -41,6 +41,16 @@ class InboxFigures {
   [[nodiscard]] bool runs_first_attempt(const core::EventId& id) const { return first_attempts_.contains(id); }
   [[nodiscard]] bool busy(const std::string& line) const { return busy_.contains(line); }
 
+  // What counts since then is taken back.
+  struct Savepoint {
+    std::size_t turns = 0;
+    std::size_t counts = 0;
+  };
+  [[nodiscard]] Savepoint savepoint() const { return {.turns = turns_.size(), .counts = counts_.size()}; }
+  void go_back(const Savepoint& savepoint);
+  // Of an event that cannot be read, and may have a first attempt that runs: it counts as one.
+  void may_run(const core::EventId& id);
+
   // Writes what has changed.
   void write(InboxTable& table) const;
   void committed();
@@ -49,6 +59,17 @@ class InboxFigures {
  private:
   using Name = std::pair<std::string, std::string>;  // source, destination
 
+  // A change of a tally.
+  struct Count {
+    DeliveryTally* tally = nullptr;
+    std::optional<DeliveryState> from;
+    std::optional<DeliveryState> to;
+    std::int64_t accepted = 0;
+    std::int64_t strays = 0;
+    std::int64_t bytes = 0;
+  };
+  void count(Count change);
+  static void apply(const Count& change, std::int64_t sign);
   DeliveryTally& tally_of(const AcceptedEvent& event, const std::string& to);
   // An attempt that begins or ends.
   struct Turn {
@@ -59,12 +80,14 @@ class InboxFigures {
   };
   static Turn turn_of(const AcceptedEvent& event, const DeliveryRecord& delivery, bool began);
   void apply(const Turn& turn);
+  void take_back_turns(std::size_t left);
 
   std::map<Name, DeliveryTally> tallies_;
   std::map<Name, DeliveryTally> before_;  // of those that the batch has changed
   std::multiset<core::EventId> first_attempts_;
   std::set<std::string> busy_;  // lines with an attempt that runs
   std::vector<Turn> turns_;     // of the batch, in their order
+  std::vector<Count> counts_;   // the same
 };
 
 }  // namespace semel::store

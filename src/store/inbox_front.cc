@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/codec.h"
@@ -34,9 +35,9 @@ bool takes(const DeliveryFilter& filter, const AcceptedEvent& event, const Deliv
          (!filter.object || *filter.object == event.line.object);
 }
 
-// From the event of the cursor on; an event with several deliveries is never cut in two.
+// From the event of the cursor on; an event with several deliveries is never cut in two. What is damaged is left out:
+// operators need to see the others then.
 Result<void> search(InboxReader& reader, const DeliveryFilter& filter, const core::EventId& from, DeliveryList& list) {
-  std::optional<Error> failed;
   std::size_t looked = 0;
   const auto see = [&](std::string_view key, std::string_view value) {
     const std::optional<core::EventId> id = id_behind_tag(key);
@@ -49,31 +50,43 @@ Result<void> search(InboxReader& reader, const DeliveryFilter& filter, const cor
     }
     ++looked;
     const Result<AcceptedEvent> event = decode_event(value, *id);
-    if (!event) failed = event.error();
-    if (!event) return false;
+    if (!event) return true;  // the auditor tells of it
     for (std::size_t i = 0; i < event->deliveries.size(); ++i) {
       if (takes(filter, *event, event->deliveries[i])) list.items.push_back({.event = *event, .at = i});
     }
     return true;
   };
-  Result<void> walked = reader.walk(event_key(from), event_prefix, see);
-  if (failed) return std::unexpected(*std::move(failed));
-  return walked;
+  return reader.walk(event_key(from), event_prefix, see);
+}
+
+// In the time of a process that the store is `ahead` of.
+AcceptedEvent for_process(AcceptedEvent event, Millis ahead) {
+  for (DeliveryRecord& delivery : event.deliveries) {
+    delivery.due -= ahead;
+    delivery.since -= ahead;
+    delivery.changed -= ahead;
+  }
+  return event;
 }
 
 }  // namespace
 
 Task<void> InboxFront::make(InboxCall* call) {
   std::map<std::string, Time> dues;
-  call->step = [step = std::move(call->step), &dues](InboxBook& book, InboxTable& table, KeyRecords& records,
-                                                     Time now) {
+  std::vector<std::string> unread;
+  call->step = [step = std::move(call->step), &dues, &unread](InboxBook& book, InboxTable& table, KeyRecords& records,
+                                                              Time now) {
     Result<void> made = step(book, table, records, now);
     dues = book.take_dues();
+    unread = book.take_unread();
     return made;
   };
   co_await submit(call);
+  if (unread_listener_) {
+    for (const std::string& what : unread) unread_listener_(what);
+  }
   if (!call->answer || !listener_) co_return;
-  for (const auto& [to, at] : dues) listener_(to, at);
+  for (const auto& [to, at] : dues) listener_(to, at - ahead());
 }
 
 Async<Acceptance> InboxFront::accept(AcceptOrder order, AcceptReply reply) {
@@ -83,6 +96,8 @@ Async<Acceptance> InboxFront::accept(AcceptOrder order, AcceptReply reply) {
     return kept(book.accept(table, records, order, reply, now), done);
   };
   co_await make(&call);
+  auto* const event = done ? std::get_if<AcceptedEvent>(&*done) : nullptr;
+  if (event != nullptr) *event = for_process(std::move(*event), ahead());
   co_return answer_of(call, done);
 }
 
@@ -93,7 +108,11 @@ Async<TakenDeliveries> InboxFront::take(TakeOrder order) {
     return kept(book.take(table, order, now), done);
   };
   co_await make(&call);
-  co_return answer_of(call, done);
+  Result<TakenDeliveries> taken = answer_of(call, done);
+  if (!taken) co_return taken;
+  for (TakenDelivery& each : taken->deliveries) each.event = for_process(std::move(each.event), ahead());
+  if (taken->next) *taken->next -= ahead();
+  co_return taken;
 }
 
 Async<void> InboxFront::settle(SettleOrder order) {
@@ -164,7 +183,12 @@ Async<std::vector<DeliveryTally>> InboxFront::status() {
   InboxCall call;
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time) { return kept(book.status(table), tallies); };
   co_await make(&call);
-  co_return answer_of(call, tallies);
+  Result<std::vector<DeliveryTally>> found = answer_of(call, tallies);
+  if (!found) co_return found;
+  for (DeliveryTally& tally : *found) {
+    if (tally.oldest) *tally.oldest -= ahead();
+  }
+  co_return found;
 }
 
 Async<AcceptedEvent> InboxFront::change(DeliveryChange change) {
@@ -178,6 +202,7 @@ Async<AcceptedEvent> InboxFront::change(DeliveryChange change) {
 }
 
 Async<void> InboxFront::control(DestinationControl control) {
+  if (control.until) *control.until += ahead();
   InboxCall call;
   call.step = [&](InboxBook&, InboxTable& table, KeyRecords&, Time) -> Result<void> {
     table.put(control_key(control.to), encode_control(control));
@@ -204,6 +229,9 @@ Async<std::vector<DestinationControl>> InboxFront::controls() {
   Result<void> answer;
   co_await read(look, &answer, Extent::brief);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
+  for (DestinationControl& control : found) {
+    if (control.until) *control.until -= ahead();
+  }
   co_return found;
 }
 
@@ -222,7 +250,11 @@ Async<std::size_t> InboxFront::sweep_inbox(std::size_t limit) {
   InboxCall call;
   call.step = [&](InboxBook& book, InboxTable& table, KeyRecords&, Time now) {
     Result<void> dropped = kept(book.sweep(table, limit, now), done);
-    return dropped ? book.audit(table, limit, now) : dropped;
+    if (!dropped) return dropped;
+    const InboxBook::Savepoint swept = book.savepoint(table);
+    const Result<void> audited = book.audit(table, limit, now);
+    if (!audited) book.go_back(table, swept);  // it has told why, and begins again; what was dropped stays so
+    return dropped;
   };
   co_await make(&call);
   co_return answer_of(call, done);

@@ -1,4 +1,7 @@
 // The calls of an inbox, for stores that keep it in a table: each becomes a step that the store makes in its own way.
+//
+// What is stored is of the store's time, which can be ahead of the process's clock (embedded/store_clock.h). Times that
+// are compared with that clock are turned here, where they leave and come.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +27,7 @@ namespace semel::store {
 class InboxFront : public Inbox, public InboxDesk, public InboxJobs {
  public:
   void tell_due(const DueListener& listener) final { listener_ = listener; }
+  void tell_unread(const UnreadListener& listener) final { unread_listener_ = listener; }
   Async<Acceptance> accept(AcceptOrder order, AcceptReply reply) final;
   Async<TakenDeliveries> take(TakeOrder order) final;
   Async<void> settle(SettleOrder order) final;
@@ -58,8 +62,11 @@ class InboxFront : public Inbox, public InboxDesk, public InboxJobs {
   // Reads what is durable.
   virtual Task<void> read(Look look, Result<void>* answer, Extent extent) = 0;
   [[nodiscard]] virtual Time now() const = 0;
+  // How far now() is ahead of the process's clock.
+  [[nodiscard]] virtual Millis ahead() const { return Millis{0}; }
 
   DueListener listener_;
+  UnreadListener unread_listener_;
 };
 
 }  // namespace semel::store

@@ -18,6 +18,7 @@
 #include "store/inbox_desk.h"
 #include "store/inbox_jobs.h"
 #include "store/inbox_table.h"
+#include "store/inbox_unread.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -81,6 +82,7 @@ Result<void> count_for_job(InboxTable& table, const DeliveryRecord& delivery, co
   const bool ends = from.job != 0 && is_open(from.state) && (delivery.job != from.job || !is_open(delivery.state));
   if (!ends) return {};
   Result<std::optional<InboxJob>> read = read_job(table, from.job);
+  if (!read && read.error().code == Code::corrupt) return {};  // its figures are lost; the delivery goes on
   if (!read) return std::unexpected(std::move(read.error()));
   std::optional<InboxJob>& job = *read;
   if (!job) return {};
@@ -95,14 +97,16 @@ Result<InboxJob> InboxBook::plan_job(InboxTable& table, InboxJob job, Time now) 
   if (!read) return std::unexpected(read.error());
   const std::vector<InboxJob>& jobs = *read;
   std::size_t left = jobs.size();
+  std::vector<std::uint64_t> goes;
   for (const InboxJob& each : jobs) {
     const bool stale = each.state == JobState::planned && each.planned_at + InboxJobs::plan_kept_for <= now;
     const bool old = has_ended(each.state) && left >= InboxJobs::kept_max;
     if (!stale && !old) continue;
-    table.erase(job_key(each.number));
+    goes.push_back(each.number);
     --left;
   }
   if (left >= InboxJobs::kept_max) return fail(Code::full, "there are too many jobs that have not ended");
+  for (const std::uint64_t number : goes) table.erase(job_key(number));
   job.number = jobs.empty() ? 1 : jobs.back().number + 1;
   job.state = JobState::planned;
   job.planned_at = now;
@@ -153,7 +157,11 @@ Result<JobProgress> InboxBook::advance_job(InboxTable& table, const JobTurn& tur
   if (!current) return progress;
   for (const core::EventId& id : find.found) {
     Result<std::optional<AcceptedEvent>> event = read_event(table, id);
-    if (!event) return std::unexpected(std::move(event.error()));
+    if (!event) {
+      const Result<void> without = go_on_without(InboxUnread::name_of(id), event.error(), now);
+      if (!without) return std::unexpected(without.error());
+      event = std::nullopt;
+    }
     std::optional<AcceptedEvent>& found = *event;
     const Result<bool> worked = found ? work_on(table, *std::move(found), turn, progress, now) : Result<bool>(true);
     if (!worked) return std::unexpected(worked.error());

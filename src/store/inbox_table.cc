@@ -1,8 +1,10 @@
 #include "store/inbox_table.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <semel/result.h>
 
@@ -11,6 +13,24 @@ namespace semel::store {
 Result<std::optional<std::string>> OverlayTable::get(std::string_view key) {
   const auto found = changes_.find(key);
   return found == changes_.end() ? below_.get(key) : Result<std::optional<std::string>>(found->second);
+}
+
+void OverlayTable::change(std::string key, Changes::mapped_type value) {
+  const auto [at, is_new] = changes_.try_emplace(std::move(key));
+  Former& former = journal_.emplace_back(Former{.at = at, .value = std::nullopt});
+  if (!is_new) former.value.emplace(std::move(at->second));
+  at->second = std::move(value);
+}
+
+void OverlayTable::go_back(std::size_t savepoint) {
+  for (; journal_.size() > savepoint; journal_.pop_back()) {
+    Former& former = journal_.back();
+    if (former.value) {
+      former.at->second = *std::move(former.value);
+    } else {
+      changes_.erase(former.at);
+    }
+  }
 }
 
 // Both are in order: what stands in the changes is shown in its place, and hides what it replaces.

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/function_ref.h"
 #include <semel/key.h>
@@ -41,6 +42,10 @@ class InboxTable : public InboxReader {
  public:
   virtual void put(std::string key, std::string value) = 0;
   virtual void erase(std::string key) = 0;
+
+  // What was changed since a savepoint can be taken back. A savepoint is good until an earlier one is gone back to.
+  [[nodiscard]] virtual std::size_t savepoint() const = 0;
+  virtual void go_back(std::size_t savepoint) = 0;
 };
 
 class OverlayTable : public InboxTable {
@@ -51,14 +56,25 @@ class OverlayTable : public InboxTable {
 
   Result<std::optional<std::string>> get(std::string_view key) override;
   Result<void> walk(std::string_view begin, std::string_view prefix, InboxVisit visit) override;
-  void put(std::string key, std::string value) override { changes_[std::move(key)] = std::move(value); }
-  void erase(std::string key) override { changes_[std::move(key)] = std::nullopt; }
+  void put(std::string key, std::string value) override { change(std::move(key), std::move(value)); }
+  void erase(std::string key) override { change(std::move(key), std::nullopt); }
+  [[nodiscard]] std::size_t savepoint() const override { return journal_.size(); }
+  void go_back(std::size_t savepoint) override;
 
   [[nodiscard]] const Changes& changes() const { return changes_; }
 
  private:
+  // What stood at a place before; none: nothing.
+  struct Former {
+    Changes::iterator at;
+    std::optional<Changes::mapped_type> value;
+  };
+
+  void change(std::string key, Changes::mapped_type value);
+
   InboxReader& below_;
   Changes changes_;
+  std::vector<Former> journal_;
 };
 
 // The records of keys, within the same step.

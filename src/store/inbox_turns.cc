@@ -16,6 +16,7 @@
 #include "store/inbox_codec.h"
 #include "store/inbox_line_fronts.h"
 #include "store/inbox_table.h"
+#include "store/inbox_unread.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 #include <semel/store.h>
@@ -38,9 +39,14 @@ bool is_of(std::uint32_t holder, const core::EventId& id) {
   return std::ranges::equal(std::span(ours.bytes).first(behind_holder), std::span(id.bytes).first(behind_holder));
 }
 
-// A key that has expired meanwhile may belong to another event.
+void sooner(std::optional<Time>& next, Time at) {
+  next = next ? std::min(*next, at) : at;
+}
+
+// A key that has expired meanwhile may belong to another event. One that is damaged stays as it is, and blocked.
 Result<void> answer_duplicates(KeyRecords& records, const AcceptedEvent& event, const SettleReply& answer) {
   const Result<const Record*> found = records.find_record(event.key);
+  if (!found && found.error().code == Code::corrupt) return {};
   if (!found) return std::unexpected(found.error());
   const Record* const record = *found;
   const bool ours = record != nullptr && record->state == Record::State::done && record->expires_at == event.expires_at;
@@ -92,21 +98,27 @@ Result<bool> is_overtaken(InboxReader& reader, const AcceptedEvent& event, const
   return event.line.stamp < newest->substr(8);
 }
 
+// What has been taken is handed out, whatever comes behind it: nobody else would.
 Result<TakenDeliveries> InboxBook::take(InboxTable& table, const TakeOrder& order, Time now) {
   TakenDeliveries taken;
+  std::optional<Error> failed;
   if (adopting_) return taken;
   for (const Urgency urgency : {Urgency::fresh, Urgency::retry, Urgency::replay}) {
     std::size_t limit = order.limit - std::min(order.limit, taken.deliveries.size());
     if (urgency == Urgency::replay) limit = std::min(limit, order.replays_max);
     if (urgency == Urgency::replay && order.replays_max == 0) continue;  // who asks knows when one may run again
     const Result<void> done = take_due(table, order, urgency, limit, taken, now);
-    if (!done) return std::unexpected(done.error());
+    if (!done) failed = done.error();
   }
+  if (!failed) return taken;
+  unread_.note("what waits for " + order.to, *failed, now);
+  if (taken.deliveries.empty()) return std::unexpected(*std::move(failed));
+  sooner(taken.next, now + InboxUnread::rest);
   return taken;
 }
 
 // Each key that is looked at goes: its delivery runs now, or waits for another thing. So the next look begins behind
-// it.
+// it. The key of an event that cannot be read stays, and rests.
 Result<void> InboxBook::take_due(InboxTable& table, const TakeOrder& order, Urgency urgency, std::size_t limit,
                                  TakenDeliveries& taken, Time now) {
   const std::string prefix = due_prefix(order.to, urgency);
@@ -115,27 +127,34 @@ Result<void> InboxBook::take_due(InboxTable& table, const TakeOrder& order, Urge
     const std::size_t wanted = enough - taken.deliveries.size();
     std::vector<std::pair<std::string, TimedKey>> found;
     std::optional<Time> later;
-    std::string begin = prefix + time_bytes(now);
+    std::optional<std::string> stays;  // the first key that does
     const auto see = [&](std::string_view key, std::string_view) {
       const std::optional<TimedKey> entry = timed_key(key);
       if (!entry) return true;
-      begin = std::string(key);
-      if (entry->at > now || found.size() >= wanted) {
-        later = entry->at;
-        return false;
+      const bool over = entry->at > now || found.size() >= wanted;
+      const std::optional<Time> rests = over ? std::nullopt : unread_.rests_until(entry->id, now);
+      if (!over && !rests) {
+        found.emplace_back(std::string(key), *entry);
+        return true;
       }
-      found.emplace_back(std::string(key), *entry);
-      return true;
+      if (!stays) stays = std::string(key);
+      if (over) later = entry->at;
+      if (rests) sooner(taken.next, *rests);
+      return !over;
     };
     Result<void> walked = table.walk(queues_.begin(prefix), prefix, see);
     if (!walked) return walked;
-    queues_.begins_at(prefix, std::move(begin));
+    queues_.begins_at(prefix, stays ? *std::move(stays) : prefix + time_bytes(now));
     for (const auto& [key, entry] : found) {
+      const Savepoint before = savepoint(table);
       table.erase(key);
-      Result<void> one = take_one(table, order, entry.id, taken, now);
-      if (!one) return one;
+      const Result<void> one = take_one(table, order, entry.id, taken, now);
+      if (one) continue;
+      go_back(table, before);
+      unread_.note(InboxUnread::name_of(entry.id), one.error(), now);
+      sooner(taken.next, now + InboxUnread::rest);
     }
-    if (later) taken.next = taken.next ? std::min(*taken.next, *later) : *later;
+    if (later) sooner(taken.next, *later);
     more = !found.empty() && taken.deliveries.size() < enough && later && *later <= now;
   }
   return {};
@@ -176,6 +195,7 @@ Result<void> InboxBook::take_one(InboxTable& table, const TakeOrder& order, cons
   const auto at = static_cast<std::size_t>(delivery - event.deliveries.data());
   Result<void> stored = store(table, event, *delivery, from, Millis{0}, now);
   if (!stored) return stored;
+  unread_.could_be_read(id);
   taken.deliveries.push_back({.event = std::move(event), .at = at});
   return {};
 }
@@ -202,15 +222,13 @@ Result<void> InboxBook::settle(InboxTable& table, KeyRecords& records, const Set
     delivery->urgency = delivery->urgency == Urgency::replay ? Urgency::replay : Urgency::retry;
     delivery->due = now + order.wait;
   }
-  if (order.answer && order.state == DeliveryState::done) {
-    Result<void> answered = answer_duplicates(records, event, order.answer);
-    if (!answered) return answered;
-  }
-  return store(table, event, *delivery, from, order.retain_ended, now);
+  Result<void> stored = store(table, event, *delivery, from, order.retain_ended, now);
+  if (!stored || !order.answer || order.state != DeliveryState::done) return stored;
+  return answer_duplicates(records, event, order.answer);  // last, because a record cannot be taken back
 }
 
-void InboxBook::keep_line(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
-                          const DeliveryRecord& from, Time now) {
+Result<void> InboxBook::keep_line(InboxTable& table, const AcceptedEvent& event, const DeliveryRecord& delivery,
+                                  const DeliveryRecord& from, Time now) {
   const bool stood = stands_in_line(event, from);
   const bool stands = stands_in_line(event, delivery);
   if (stood && !stands) {
@@ -218,27 +236,32 @@ void InboxBook::keep_line(InboxTable& table, const AcceptedEvent& event, const D
   }
   if (!stood && stands) stand_in_line(table, event, delivery.to);
   const bool newly_done = delivery.state == DeliveryState::done && from.state != DeliveryState::done;
-  if (event.line.kind != Line::Kind::latest || !newly_done) return;
+  if (event.line.kind != Line::Kind::latest || !newly_done) return {};
   const Result<bool> overtaken = is_overtaken(table, event, delivery.to, now);
-  if (!overtaken || *overtaken) return;
+  const bool damaged = !overtaken && overtaken.error().code == Code::corrupt;  // this one takes its place
+  if (!overtaken && !damaged) return std::unexpected(overtaken.error());
+  if (overtaken && *overtaken) return {};
   const std::string key = newest_key(delivery.to, event.line);
   table.put(key, time_bytes(event.expires_at) + event.line.stamp);
   std::string drop = drop_key(event.expires_at, event.id);
   queues_.added(drop_prefix, drop);
   table.put(std::move(drop), key);
+  return {};
 }
 
-// The first of a line that nobody runs becomes due. Entries without a delivery behind them are cleared away.
+// The first of a line that nobody runs becomes due. Entries without a delivery behind them are cleared away. If the
+// first cannot be read, the line waits for it: an order that skips events is none.
 Result<void> InboxBook::wake_line(InboxTable& table, const std::string& to, const Line& line, Time now) {
   const std::string prefix = line_prefix(to, line);
   if (figures_.busy(prefix)) return {};
   for (std::size_t cleared = 0; cleared < stale_lines_max; ++cleared) {
     const Result<std::string> first = first_of_line(table, prefix);
-    if (!first) return std::unexpected(first.error());
+    if (!first) return go_on_without("a line of " + to, first.error(), now);
     const std::optional<core::EventId> id = id_at_end(*first);
     if (first->empty() || !id) return {};
     Result<std::optional<AcceptedEvent>> read = read_event(table, *id);
-    if (!read) return std::unexpected(std::move(read.error()));
+    if (!read) return go_on_without(InboxUnread::name_of(*id), read.error(), now);
+    unread_.could_be_read(*id);
     AcceptedEvent event = (*read).value_or(AcceptedEvent{});
     DeliveryRecord* const delivery = delivery_to(event, to);
     if (delivery == nullptr || !stands_in_line(event, *delivery)) {
@@ -255,43 +278,53 @@ Result<void> InboxBook::wake_line(InboxTable& table, const std::string& to, cons
   return {};
 }
 
-// First what take() had made to run, then what ran since it was accepted, from the mark on.
+// First what take() had made to run, then what ran since it was accepted, from the mark on. What cannot be read keeps
+// its place for the next process.
 Result<std::size_t> InboxBook::adopt(InboxTable& table, const AdoptOrder& order, Time now) {
   if (!adopting_) return std::size_t{0};
   const std::size_t limit = std::max<std::size_t>(order.limit, 2);  // each look begins with the last of the look before
-  std::vector<core::EventId> found;
-  std::vector<std::string> entries;
+  std::vector<Left> found;
   const auto taken = [&](std::string_view key, std::string_view) {
-    if (const auto id = id_behind_tag(key)) found.push_back(*id);
-    entries.emplace_back(key);
-    return entries.size() < limit;
+    const auto id = id_behind_tag(key);
+    if (id && !unread_.is_lost(*id)) found.push_back({.id = *id, .entry = std::string(key)});
+    return found.size() < limit;
   };
   Result<void> walked = table.walk(taken_prefix, taken_prefix, taken);
-  if (!walked) return std::unexpected(std::move(walked.error()));
-  for (std::string& entry : entries) table.erase(std::move(entry));
-  const bool later = entries.empty();
+  const bool later = found.empty();
   const auto running = [&](std::string_view key, std::string_view) {
     const auto id = id_behind_tag(key);
     if (!id || found.size() >= limit) return false;
-    if (*id >= *adopting_ && !is_of(holder_, *id)) found.push_back(*id);
+    if (*id >= *adopting_ && !is_of(holder_, *id)) found.push_back({.id = *id, .entry = {}});
     return true;
   };
-  if (later) walked = table.walk(event_key(*adopting_), event_prefix, running);
+  if (walked && later) walked = table.walk(event_key(*adopting_), event_prefix, running);
+  if (!walked) unread_.note("what a process left running", walked.error(), now);
   if (!walked) return std::unexpected(std::move(walked.error()));
-  for (const core::EventId& id : found) {
-    Result<std::optional<AcceptedEvent>> read = read_event(table, id);
-    if (!read) return std::unexpected(std::move(read.error()));
-    std::optional<AcceptedEvent>& event = *read;
-    if (!event) continue;
-    const Result<void> back = put_back(table, *std::move(event), order, now);
+  for (const Left& left : found) {
+    const Result<void> back = adopt_one(table, left, order, now);
     if (!back) return std::unexpected(back.error());
   }
   if (later && found.size() < limit) {
     adopting_.reset();
   } else if (later) {
-    adopting_ = found.back();
+    adopting_ = found.back().id;
   }
   return adopting_ ? std::max<std::size_t>(found.size(), 1) : 0;
+}
+
+Result<void> InboxBook::adopt_one(InboxTable& table, const Left& left, const AdoptOrder& order, Time now) {
+  const Savepoint before = savepoint(table);
+  if (!left.entry.empty()) table.erase(left.entry);
+  Result<std::optional<AcceptedEvent>> read = read_event(table, left.id);
+  if (read && !*read) return {};
+  const Result<void> back =
+      read ? put_back(table, **std::move(read), order, now) : Result<void>(std::unexpected(read.error()));
+  if (back) unread_.could_be_read(left.id);
+  if (back) return {};
+  go_back(table, before);
+  Result<void> without = go_on_without(InboxUnread::name_of(left.id), back.error(), now);
+  if (without && left.entry.empty()) figures_.may_run(left.id);  // so that the mark does not pass it
+  return without;
 }
 
 Result<void> InboxBook::put_back(InboxTable& table, AcceptedEvent event, const AdoptOrder& order, Time now) {

@@ -1,5 +1,6 @@
 #include "store/memory_inbox.h"
 
+#include <cstddef>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "core/check.h"
 #include "store/call.h"
+#include "store/inbox_step.h"
 #include "store/inbox_table.h"
 #include <semel/async.h>
 #include <semel/clock.h>
@@ -28,11 +30,17 @@ Result<void> MemoryTable::walk(std::string_view begin, std::string_view prefix, 
 }
 
 void MemoryTable::put(std::string key, std::string value) {
+  ++writes_;
   entries_.insert_or_assign(std::move(key), std::move(value));
 }
 
 void MemoryTable::erase(std::string key) {
+  ++writes_;
   entries_.erase(key);
+}
+
+void MemoryTable::go_back(std::size_t savepoint) {
+  core::check(writes_ == savepoint, "a step over memory fails before it writes");
 }
 
 MemoryInbox::MemoryInbox(Clock& clock, std::mutex& mutex, KeyRecords& records)
@@ -43,7 +51,7 @@ MemoryInbox::MemoryInbox(Clock& clock, std::mutex& mutex, KeyRecords& records)
 Task<void> MemoryInbox::submit(InboxCall* call) {
   const std::scoped_lock lock(mutex_);
   const Time now = clock_.now();
-  call->answer = call->step(book_, table_, records_, now);
+  call->answer = make_step(*call, book_, table_, records_, now);
   book_.finish(table_, now);
   book_.committed();
   co_return;

@@ -1,6 +1,7 @@
 // The inbox of the reference store: a map, under the mutex of the store.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -24,9 +25,13 @@ class MemoryTable : public InboxTable {
   Result<void> walk(std::string_view begin, std::string_view prefix, InboxVisit visit) override;
   void put(std::string key, std::string value) override;
   void erase(std::string key) override;
+  [[nodiscard]] std::size_t savepoint() const override { return writes_; }
+  // Memory can always be read, so no step fails after it has begun to write.
+  void go_back(std::size_t savepoint) override;
 
  private:
   std::map<std::string, std::string, std::less<>> entries_;
+  std::size_t writes_ = 0;
 };
 
 class MemoryInbox : public InboxFront {

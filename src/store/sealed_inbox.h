@@ -27,6 +27,7 @@ class SealedInbox : public Inbox, public InboxDesk {
   SealedInbox(Inbox& inner, InboxDesk& inner_desk, core::Seals seals, std::optional<core::KeyNames> names);
 
   void tell_due(const DueListener& listener) override { inner_.tell_due(listener); }
+  void tell_unread(const UnreadListener& listener) override { inner_.tell_unread(listener); }
   Async<Acceptance> accept(AcceptOrder order, AcceptReply reply) override;
   Async<TakenDeliveries> take(TakeOrder order) override { return inner_.take(std::move(order)); }
   Async<void> settle(SettleOrder order) override;

@@ -53,6 +53,9 @@ void InboxMetrics::render(std::string& out) const {
   heading(out, "semel_inbox_refused_total", "counter",
           "Events that were not accepted (503), because the inbox was full or its store did not work.");
   sample(out, "semel_inbox_refused_total", refused.load(std::memory_order_relaxed));
+  heading(out, "semel_inbox_unreadable_total", "counter",
+          "Events and queues of the inbox that could not be read. The log names each; others go on without them.");
+  sample(out, "semel_inbox_unreadable_total", unreadable.load(std::memory_order_relaxed));
 }
 
 }  // namespace semel::telemetry

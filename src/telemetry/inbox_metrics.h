@@ -35,8 +35,9 @@ class InboxMetrics {
   void show(Snapshot snapshot);
 
   std::atomic<std::uint64_t> attempts{0};
-  std::atomic<std::uint64_t> failures{0};  // attempts that were not the last
-  std::atomic<std::uint64_t> refused{0};   // events that were not accepted for want of room, or of a store
+  std::atomic<std::uint64_t> failures{0};    // attempts that were not the last
+  std::atomic<std::uint64_t> unreadable{0};  // events and queues that the store could not read
+  std::atomic<std::uint64_t> refused{0};     // events that were not accepted for want of room, or of a store
 
   // Nothing if there is no inbox in use.
   void render(std::string& out) const;

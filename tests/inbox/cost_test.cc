@@ -50,6 +50,8 @@ class CountingTable : public store::InboxTable {
     ++touched;
     below_.put(std::move(key), std::string(erased_mark));
   }
+  [[nodiscard]] std::size_t savepoint() const override { return below_.savepoint(); }
+  void go_back(std::size_t savepoint) override { below_.go_back(savepoint); }
 
   std::uint64_t touched = 0;
 

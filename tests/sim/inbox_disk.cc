@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "store/inbox_codec.h"
+
 namespace semel::sim {
 
 Result<std::optional<Record>> InboxDisk::read(const Digest& id) {
@@ -75,6 +77,8 @@ Result<std::vector<store::embedded::Expiry>> InboxDisk::expiries(
 
 Result<std::optional<std::string>> InboxDisk::get(std::string_view key) {
   if (stopped_) return fail(Code::unavailable, "the disk is stopped");
+  const bool of_event = key.starts_with(store::event_prefix);
+  if (of_event && world_.strikes(world_.setup.faults.read_failed)) return fail(Code::unavailable, "a read failed");
   return table_.get(key);
 }
 

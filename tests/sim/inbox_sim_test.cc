@@ -81,6 +81,16 @@ TEST(InboxSimulation, MeetsEveryFaultAndEveryEnd) {
   }
 }
 
+// A disk that cannot be read for moments puts off what it holds, and breaks no promise.
+TEST(InboxSimulation, KeepsEveryPromiseThoughReadsFail) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    InboxSimulation simulation(seed);
+    simulation.world().setup.faults.read_failed = 300;
+    simulation.run();
+    ASSERT_EQ(simulation.verdict(), "") << "seed " << seed;
+  }
+}
+
 // ---- crashes at each write ------------------------------------------------------------------------------------------
 
 InboxSetup small_world() {

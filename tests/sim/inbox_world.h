@@ -30,6 +30,7 @@ struct InboxFaults {
   int commit_failed = 0;   // per commit: the sync fails, the store stops; a restart finds the batch there or not
   int commit_crashed = 0;  // per commit: the process ends, before or after the write has become durable
   int admit_full = 0;      // per event: no room for its key
+  int read_failed = 0;     // per look at an event: it cannot be read for the moment. Never drawn, see setup
 };
 
 // How a handler is, as far as its events do not say otherwise; each out of ten thousand.

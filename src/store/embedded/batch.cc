@@ -22,6 +22,7 @@
 #include "store/call.h"
 #include "store/embedded/ledger.h"
 #include "store/embedded/recent_writes.h"
+#include "store/inbox_step.h"
 #include "store/inbox_table.h"
 #include <semel/clock.h>
 #include <semel/key.h>
@@ -250,7 +251,7 @@ class Batch::Judge : private KeyRecords {
   void answer(const Key&, InboxCall*& request) {
     if (inbox_ == nullptr || !table_) return;
     depends_ = true;
-    request->answer = request->step(inbox_->book, *table_, *this, now_);
+    request->answer = make_step(*request, inbox_->book, *table_, *this, now_);
   }
 
   Result<const Record*> find_record(const Digest& id) override { return find(id); }

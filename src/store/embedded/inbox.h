@@ -20,6 +20,7 @@ class EmbeddedInbox : public InboxFront {
   Task<void> submit(InboxCall* call) override;
   Task<void> read(Look look, Result<void>* answer, Extent extent) override;
   [[nodiscard]] Time now() const override { return ledger_.clock().now(); }
+  [[nodiscard]] Millis ahead() const override { return ledger_.clock().ahead(); }
 
   RocksLedger& ledger_;
   Committer& committer_;

@@ -1,5 +1,6 @@
 // The inbox in the ledger: two families, read from any thread, written with the batch of the committer.
 #include <atomic>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ std::string behind(std::string_view prefix) {
   return end;
 }
 
+std::unexpected<Error> unread(const rocksdb::Status& status) {
+  const Code code = status.IsCorruption() ? Code::corrupt : Code::unavailable;
+  return fail(code, "the inbox cannot be read: " + status.ToString());
+}
+
 }  // namespace
 
 rocksdb::ColumnFamilyHandle* RocksLedger::family_of(std::string_view inbox_key) const {
@@ -54,8 +60,7 @@ Result<std::optional<std::string>> RocksLedger::get(std::string_view key) {
   const rocksdb::Status status = engine_->db().Get({}, family_of(key), slice(key), &value);
   if (status.IsNotFound()) return std::nullopt;
   if (status.ok()) return value;
-  const Code code = status.IsCorruption() ? Code::corrupt : Code::unavailable;
-  return fail(code, "the inbox cannot be read: " + status.ToString());
+  return unread(status);
 }
 
 Result<void> RocksLedger::walk(std::string_view begin, std::string_view prefix, InboxVisit visit) {
@@ -71,7 +76,7 @@ Result<void> RocksLedger::walk(std::string_view begin, std::string_view prefix, 
     if (!visit(key, std::string_view(it->value().data(), it->value().size()))) break;
   }
   if (it->status().ok()) return {};
-  return fail(Code::unavailable, "the inbox cannot be read: " + it->status().ToString());
+  return unread(it->status());
 }
 
 // Each delivery asks who is first of its object. One iterator serves the lines of a whole batch, because to make one
@@ -99,7 +104,7 @@ class RocksLedger::SteadyReader : public InboxReader {
       if (!visit(key, std::string_view(lines_->value().data(), lines_->value().size()))) break;
     }
     if (lines_->status().ok()) return {};
-    return fail(Code::unavailable, "the inbox cannot be read: " + lines_->status().ToString());
+    return unread(lines_->status());
   }
 
  private:

@@ -21,6 +21,8 @@ class StoreClock {
   void start_from(Time mark) { ahead_ = std::max(mark - clock_.now(), Millis{0}); }
 
   [[nodiscard]] Time now() const { return clock_.now() + ahead_; }
+  // How far now() is ahead of the process's clock.
+  [[nodiscard]] Millis ahead() const { return ahead_; }
   [[nodiscard]] std::chrono::nanoseconds stopwatch() const { return clock_.stopwatch(); }
 
  private:
