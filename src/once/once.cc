@@ -42,6 +42,7 @@ constexpr Millis finish_max{
     5'000};  // after which the caller is answered: a store that is silent takes long for each try
 constexpr Millis later_pause_max{1'000};
 constexpr std::uint64_t given_back_max = 16;  // attempts under one key; hardly any key has as many
+constexpr std::uint64_t rounds_per_full = 8;  // see give_back_later()
 constexpr int later_max = 10'000;  // keys that are settled later, at the same time: bounds memory in a long outage
 constexpr Millis retry_after_usual{1'000};
 constexpr Millis look_again{1'000};  // if the key may end in another process, whose notice may be lost
@@ -156,8 +157,8 @@ Task<Answer> Once::Impl::run(Key key, Fingerprint fingerprint, Policy policy, Ac
     const Time looked_at = place == nullptr ? asked_at : clock_.now();
     Result<Claim> claimed = co_await store_.claim(key, fingerprint, terms);
     if (lost(claimed)) claimed = co_await claim_again(key, fingerprint, terms);
-    if (lost(claimed)) {  // but it may have been granted, and nothing will run under it
-      const Time until = asked_at + policy.lease;
+    if (lost(claimed)) {  // but one of the tries, also the last, may have been granted, and nothing will run under it
+      const Time until = clock_.now() + policy.lease;
       settle_later(executor, [&](std::shared_ptr<Impl> self) {
         return give_back_later(std::move(self), key, terms.owner, until);
       });
@@ -342,19 +343,30 @@ Task<void> Once::Impl::finish_later(std::shared_ptr<Impl> self, Key key, Fence f
 
 // Nothing was sent under this claim, if it was granted at all. Its number is not known, but its owner is random: only
 // this very claim can be hit. To claim once more would be simpler, and would hold a key that may be free.
+//
+// That the store knows of no such claim does not say that there will be none: a commit that waits for a standby is seen
+// by nobody until it is through, and a call may still be on its way. So the store is asked again. Most keys are at
+// their first number, which is tried each time; the others now and then, or many such keys would be a load.
 Task<void> Once::Impl::give_back_later(std::shared_ptr<Impl> self, Key key, std::uint64_t owner, Time until) {
   Millis pause = finish_pause;
-  for (std::uint64_t number = 1; number <= given_back_max;) {
-    if (self->clock_.now() >= until || self->closed_) co_return;
+  std::uint64_t round = 0;
+  std::uint64_t number = 1;
+  while (self->clock_.now() < until && !self->closed_) {
     const Fence fence{.number = number, .owner = owner};
     const Result<void> released = co_await self->store_.release(key, fence);
     if (released) break;
-    if (released.error().code == Code::unavailable) {
-      co_await runtime::sleep(self->clock_, pause);
-      pause = std::min(pause * 2, later_pause_max);
-    } else {
+    const std::uint64_t last = round % rounds_per_full == 0 ? given_back_max : 1;
+    const bool heard = released.error().code != Code::unavailable;
+    if (heard && number < last) {
       ++number;
+      continue;
     }
+    if (heard) {
+      number = 1;
+      ++round;
+    }
+    co_await runtime::sleep(self->clock_, pause);
+    pause = std::min(pause * 2, later_pause_max);
   }
   self->waiters_.wake(key);
 }

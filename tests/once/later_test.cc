@@ -1,4 +1,5 @@
 // A store that was away when it should have been told: it hears later, as long as the lease can be alive.
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -85,6 +86,65 @@ TEST_F(Later, GivesBackALaterClaim) {
   EXPECT_TRUE(slot->has_value());
 }
 
+// Its commit waits for a standby, say: every call of the store is answered meanwhile, but nobody sees the claim yet.
+// When it appears within its lease, it is given back, also if the key was attempted before.
+TEST_F(Later, GivesBackAClaimThatAppearsLate) {
+  for (const Millis until : {Millis{1'000}, Millis{10'000}, Millis{25'000}}) {
+    SCOPED_TRACE(until.count());
+    const std::uint64_t before = ran(call(answering({.verdict = Verdict::release, .response = nullptr}))).fence.number;
+    faulty.follow([&, first = true](StoreCall which) mutable {
+      if (which != StoreCall::claim) return Fault{};
+      return std::exchange(first, false) ? Fault{.kind = FaultKind::late, .delay = until} : away;
+    });
+    const Slot slot = start_faulty(must_not_run());
+    ASSERT_TRUE(slot->has_value());
+    EXPECT_EQ(refused(**slot).problem.type, ProblemType::store_unavailable);
+    pass(until);
+    EXPECT_EQ(refused(call(must_not_run())).problem.type, ProblemType::in_flight) << "the claim is there";
+    pass(Millis{8'500});
+    EXPECT_EQ(ran(call(answering({.verdict = Verdict::release, .response = nullptr}))).fence.number, before + 2);
+    pass(Millis{30'000});
+  }
+}
+
+// A new key, which most are, is free again within a second or so.
+TEST_F(Later, GivesBackAFirstClaimThatAppearsLateAtOnce) {
+  faulty.follow([first = true](StoreCall which) mutable {
+    if (which != StoreCall::claim) return Fault{};
+    return std::exchange(first, false) ? Fault{.kind = FaultKind::late, .delay = Millis{20'000}} : away;
+  });
+  const Slot slot = start_faulty(must_not_run());
+  pass(Millis{21'500});
+  EXPECT_EQ(ran(call(answering(kept("retried")))).fence.number, 2U);
+  EXPECT_TRUE(slot->has_value());
+}
+
+// The last of its tries was the one that was made: its lease begins then, and it is given back until the end of that.
+TEST_F(Later, GivesBackTheLastOfItsTries) {
+  faulty.follow([claims = 0](StoreCall call) mutable {
+    if (call != StoreCall::claim) return away;
+    return ++claims < 3 ? silent : answer_lost;
+  });
+  const Slot slot = start_faulty(must_not_run());
+  pass(Millis{33'000});
+  ASSERT_TRUE(slot->has_value());
+  EXPECT_EQ(refused(call(must_not_run())).problem.type, ProblemType::in_flight);
+  heal();
+  pass(Millis{2'000});
+  EXPECT_EQ(ran(call(answering(kept("retried")))).fence.number, 2U);
+}
+
+// To go on costs little: three calls a second, on average.
+TEST_F(Later, AsksForAClaimThatNeverAppearsNowAndThen) {
+  faulty.follow([](StoreCall which) { return which == StoreCall::claim ? away : Fault{}; });
+  const Slot slot = start_faulty(must_not_run());
+  pass(Millis{32'000});
+  EXPECT_TRUE(slot->has_value());
+  EXPECT_GE(faulty.count(FaultKind::none), 60U);
+  EXPECT_LE(faulty.count(FaultKind::none), 120U);
+  EXPECT_EQ(clock.alarms_pending(), 0U);
+}
+
 // A claim that was never made is not made later: the key stays free all the time.
 TEST_F(Later, ClaimsNothing) {
   faulty.follow([](StoreCall) { return away; });
@@ -157,8 +217,9 @@ TEST_F(Later, LeavesAnotherHolderAlone) {
   const Slot slot = start_faulty(must_not_run());
   Work work;
   const Slot other = start(work.action());
+  EXPECT_EQ(work.fence().number, 1U) << "the number that is tried first";
   heal();
-  pass(Millis{3'000});
+  pass(Millis{25'000});
   EXPECT_EQ(refused(call(must_not_run())).problem.type, ProblemType::in_flight);
   work.end(kept("other's"));
   settle();

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <expected>
 #include <memory>
+#include <ranges>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -189,7 +190,7 @@ void Driver::settle(Ended ended) {
     }
     Statement::Outcome outcome = ended.statement->read(ended.reply.get());
     for (Waiting& waiting : outcome.answered) answered_.add(std::move(waiting));
-    for (Entry& entry : outcome.again) again(std::move(entry));
+    for (Entry& entry : outcome.again | std::views::reverse) again(std::move(entry));
     if (!outcome.waited.empty() && options_.waited) options_.waited(outcome.waited);
     return;
   }
@@ -200,7 +201,8 @@ void Driver::settle(Ended ended) {
     again(pool_.lose_all(refusal(ended.state, ended.message)));
   }
   if (remedy == Remedy::greet) again(pool_.lose_all());
-  for (Entry& entry : ended.statement->take()) {
+  std::vector<Entry> entries = ended.statement->take();
+  for (Entry& entry : entries | std::views::reverse) {
     if (merged && remedy != Remedy::reconnect && remedy != Remedy::greet) {  // not known which kind has failed
       entry.company = Company::own_kind;
       again(std::move(entry));
@@ -215,15 +217,17 @@ void Driver::settle(Ended ended) {
   }
 }
 
-// What is not settled goes again, over another connection if its own was lost, while there is time.
+// What is not settled goes again, over another connection if its own was lost, while there is time. It goes to the head
+// of its queue: of several calls the last one first, so that they keep their order.
 void Driver::again(Entry entry) {
   if (entry.deadline <= clock_.now()) return refuse_now(std::move(entry), late());
   backlog_.add_first(std::move(entry));
 }
 
 void Driver::again(const GivenUp& statements) {
-  for (const auto& statement : statements) {
-    for (Entry& entry : statement->take()) again(std::move(entry));
+  for (const auto& statement : statements | std::views::reverse) {
+    std::vector<Entry> entries = statement->take();
+    for (Entry& entry : entries | std::views::reverse) again(std::move(entry));
   }
 }
 

@@ -18,7 +18,7 @@ DECLARE
 BEGIN
   FOR f IN SELECT p.oid FROM pg_proc p
             WHERE p.pronamespace = 'semel'::regnamespace AND p.proname NOT LIKE 'inbox\_%'
-              AND (p.proname LIKE '%\_4' OR p.proname = 'standing_2')
+              AND p.proname LIKE '%\_4'
   LOOP
     EXECUTE format(
       'ALTER FUNCTION %s SECURITY DEFINER SET search_path = pg_catalog, pg_temp

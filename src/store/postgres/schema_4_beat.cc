@@ -1,8 +1,9 @@
 // Version 4 of the schema: how a copy of a server is told from its original.
 //
 // A physical copy says of itself all that its original says: the system identifier, the timeline, the generation. But
-// it was started at another time, so calls notice that they are somewhere else; and it does not know how often gateways
-// have written to the original since, so that the gateway can tell that it is older.
+// it was started at another time, by which calls notice that they are somewhere else (schema_6_reigns.cc compares); and
+// it does not know how often gateways have written to the original since, so that the gateway can tell that it is
+// older. What standing_2 says stays as it is: gateways of version 3 go by it.
 #include <string_view>
 
 #include "store/postgres/schema_4.h"
@@ -24,43 +25,6 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
   RETURN set_config('semel.place', extract(epoch FROM pg_postmaster_start_time()) || ' ' || semel.home_2(), false);
-END
-$$;
-
-CREATE OR REPLACE FUNCTION semel.standing_2() RETURNS text
-LANGUAGE plpgsql VOLATILE
-AS $$
-BEGIN
-  RETURN (SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) || ' ' || g.generation || ' ' || semel.place_4()
-            FROM semel.generation g);
-END
-$$;
-
-CREATE OR REPLACE FUNCTION semel.check_2(believed text, patience_ms integer) RETURNS boolean
-LANGUAGE plpgsql VOLATILE
-AS $$
-DECLARE
-  patience text := set_config('lock_timeout', patience_ms::text, true);
-  place text := current_setting('semel.place', true);
-  locked text;
-  standing text;
-BEGIN
-  IF pg_is_in_recovery() THEN
-    RAISE EXCEPTION 'this server is a replica' USING ERRCODE = 'read_only_sql_transaction';
-  END IF;
-  locked := pg_advisory_xact_lock_shared(7309455314);
-  IF current_setting('transaction_isolation') <> 'read committed' THEN
-    -- A transaction that sees only what was there when it began notices in this way that there is something newer.
-    PERFORM FROM semel.generation FOR SHARE;
-  END IF;
-  IF coalesce(place, '') = '' THEN place := semel.place_4(); END IF;
-  SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) || ' ' || g.generation || ' ' || place
-    INTO standing FROM semel.generation g;
-  IF standing IS DISTINCT FROM believed THEN
-    RAISE EXCEPTION 'this is no longer the server or the database that the connection was made to'
-      USING ERRCODE = 'SM001';
-  END IF;
-  RETURN true;
 END
 $$;
 

@@ -7,6 +7,7 @@
 #include <expected>
 #include <iterator>
 #include <optional>
+#include <ranges>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -54,6 +55,24 @@ void take_front(Queue& queue, std::vector<Entry>& taken, std::size_t& bytes) {
   queue.pop_front();
 }
 
+// By id, and ends before renewals; otherwise in the order in which they came. (std::stable_sort needs what libstdc++
+// calls deprecated.)
+std::vector<Entry> sorted(std::vector<Entry> entries) {
+  std::vector<Entry*> order;
+  order.reserve(entries.size());
+  for (Entry& entry : entries) order.push_back(&entry);
+  std::ranges::sort(order, [](const Entry* a, const Entry* b) {
+    if (id_of(*a) != id_of(*b)) return id_of(*a) < id_of(*b);
+    const bool a_renews = kind_of(*a) == kind_renew;
+    const bool b_renews = kind_of(*b) == kind_renew;
+    return a_renews != b_renews ? b_renews : a < b;
+  });
+  std::vector<Entry> result;
+  result.reserve(entries.size());
+  for (Entry* const entry : order) result.push_back(std::move(*entry));
+  return result;
+}
+
 // Leaves the first of each id in `entries`, which are sorted, and returns the others.
 std::vector<Entry> without_doubles(std::vector<Entry>& entries) {
   std::vector<Entry> kept;
@@ -83,7 +102,7 @@ Statement::Statement(Queue& queue) : kind_(kind_of(queue.front())) {
          bytes + body_bytes(queue.front()) <= body_bytes_max) {
     take_front(queue, entries_, bytes);
   }
-  std::ranges::sort(entries_, {}, id_of);
+  entries_ = sorted(std::move(entries_));
   // Only claims can be answered by what another call was told.
   std::vector<Entry> doubles =
       kind_ == kind_claim || kind_ == kind_former ? std::vector<Entry>() : without_doubles(entries_);
@@ -101,12 +120,11 @@ Statement::Statement(Queues& queues) : kind_(kind_claim) {
       take_front(queue, taken, bytes);
     }
   }
-  std::ranges::sort(entries_, {}, id_of);
+  entries_ = sorted(std::move(entries_));
   find_leaders();
-  std::ranges::sort(holders_, [](const Entry& a, const Entry& b) {
-    return id_of(a) != id_of(b) ? id_of(a) < id_of(b) : kind_of(a) != kind_renew && kind_of(b) == kind_renew;
-  });
-  for (Entry& entry : without_doubles(holders_)) queues[kind_of(entry)].push_front(std::move(entry));
+  holders_ = sorted(std::move(holders_));
+  std::vector<Entry> doubles = without_doubles(holders_);
+  for (Entry& entry : doubles | std::views::reverse) queues[kind_of(entry)].push_front(std::move(entry));
 }
 
 void Statement::find_leaders() {
@@ -224,7 +242,9 @@ Statement::Outcome Statement::read(const PGresult* reply) {
   return outcome;
 }
 
-// An id without a row changed hands while it was looked at: it is asked for again.
+// An id without a row changed hands while it was looked at: it is asked for again. So is a claim that is free by what
+// the one before it was told, or its own: to be granted takes a write of its own, since what was only read may be lost
+// in a failover.
 void Statement::read_claims(const PGresult* reply, Outcome& outcome) {
   runtime::failpoint("claim-written");
   const RowsById rows(reply);
@@ -248,7 +268,7 @@ void Statement::read_claims(const PGresult* reply, Outcome& outcome) {
       } else {
         std::optional<core::ClaimStep> step;
         if (found) step = core::step_claim(&*found->record, key, request.fingerprint, request.terms, found->at);
-        if (!step || step->store) {
+        if (!step || std::holds_alternative<Granted>(step->answer)) {
           outcome.again.push_back(std::move(entries_[i]));
           continue;
         }

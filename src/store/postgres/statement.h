@@ -4,7 +4,7 @@
 // id, and claims come before the others, so that batches that meet on the server do not wait for each other in a circle
 // (docs/adr/0033-one-transaction.md). Each id stands once among the claims, and once among the others. Claims that meet
 // on one key in this process need only one row: when the first of them has its answer, the state machine of
-// core/transition.h says what the others are told.
+// core/transition.h says what the others are told, unless one of them is to be granted the key, which takes a write.
 #pragma once
 
 #include <array>
@@ -151,7 +151,7 @@ class Statement {
   void find_leaders();
 
   std::size_t kind_;                  // of `entries_`
-  std::vector<Entry> entries_;        // sorted by id; those with one id stand together
+  std::vector<Entry> entries_;        // sorted by id; those with one id in the order of their arrival
   std::vector<std::size_t> leaders_;  // the first entry of each id
   std::vector<Entry> holders_;        // renewals and ends beside claims, sorted by id; empty if there is one kind only
 };

@@ -19,19 +19,7 @@
 namespace semel::test {
 namespace {
 
-class PostgresFault : public PostgresTest {
- protected:
-  // A call from a thread of its own, to be looked at while it waits.
-  std::future<Result<Claim>> claim_later(const Key& key, std::uint64_t owner) {
-    return std::async(std::launch::async, [this, key, owner] {
-      boost::asio::io_context context{1};
-      return run(context, store_->claim(key, fingerprint_of(1), terms_of(owner)));
-    });
-  }
-  static bool ready(const std::future<Result<Claim>>& future) {
-    return future.wait_for(Millis{0}) == std::future_status::ready;
-  }
-};
+class PostgresFault : public PostgresTest {};
 
 // While the server is down claims are refused at once; when it is back they are granted, by the same store.
 TEST_F(PostgresFault, RefusesQuicklyWhileTheServerIsDownAndRecoversByItself) {
@@ -155,75 +143,6 @@ TEST_F(PostgresFault, CallEndsInItsTimeWhenNoAnswerComes) {
   relay.pass();
   EXPECT_TRUE(soon([&] { return claim(key_of(2), 2).has_value(); }));
   EXPECT_EQ(std::get<Granted>(*claim(key_of(2), 2)).fence.number, 1U);
-}
-
-class PostgresSync : public PostgresFault {
- protected:
-  static std::string waiting_for_standby() {
-    return "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-  }
-  // Commits wait for a standby that is not there; `alone` lets them go on without.
-  void wait_for_standby() { configure("ghost"); }
-  void alone() { configure(""); }
-  void configure(const std::string& standbys) {
-    server_.run("ALTER SYSTEM SET synchronous_standby_names = '" + standbys + "'");
-    server_.run("SELECT pg_reload_conf()");
-    ASSERT_TRUE(soon([&] { return server_.run("SHOW synchronous_standby_names") == standbys; }));
-    std::this_thread::sleep_for(Millis{200});  // the checkpointer, which tells the others, has heard of it too
-  }
-
-  PostgresServer server_;
-};
-
-// An operator cancels the wait for a standby, time and again: PostgreSQL then calls it a success and only warns. Nobody
-// is told so before the claim has been written again and the standby has that.
-TEST_F(PostgresSync, CancelledWaitIsNotTakenForADurableCommit) {
-  open(server_.fresh_database(), Millis{20'000}, 1);
-  take(key_of(1), 1);
-  wait_for_standby();
-  auto waiting = claim_later(key_of(2), 2);
-  for (int i = 0; i < 5; ++i) {
-    ASSERT_TRUE(soon([&] { return server_.run(waiting_for_standby()) == "1"; }));
-    server_.run("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-    ASSERT_FALSE(ready(waiting));
-  }
-  ASSERT_TRUE(soon([&] { return server_.run(waiting_for_standby()) == "1"; }));
-  ASSERT_FALSE(ready(waiting));
-  alone();
-  const Result<Claim> claimed = waiting.get();
-  ASSERT_EQ(said(claimed), "ok");
-  EXPECT_EQ(std::get<Granted>(*claimed).fence, (Fence{.number = 1, .owner = 2}));
-}
-
-// The standby never answers: callers get an error in their time and no cancel is sent, so the row stays invisible and
-// blocks the key; a repetition does not run beside it. When the standby is back, the claim is the owner's.
-TEST_F(PostgresSync, StandbyThatNeverAnswersGrantsNothing) {
-  open(server_.fresh_database(), Millis{500}, 2);
-  take(key_of(1), 1);
-  wait_for_standby();
-  EXPECT_EQ(said(claim(key_of(2), 2)), "unavailable");
-  const Time begun = clock_->now();
-  EXPECT_EQ(said(claim(key_of(2), 3)), "unavailable");
-  EXPECT_LT(since(begun), Millis{1'500});
-  EXPECT_NE(server_.run(waiting_for_standby()), "0");
-  alone();
-  ASSERT_TRUE(soon([&] { return claim(key_of(2), 2).has_value(); }));
-  const Result<Claim> mine = claim(key_of(2), 2);
-  ASSERT_EQ(said(mine), "ok");
-  EXPECT_TRUE(std::holds_alternative<Granted>(*mine));
-}
-
-// A standby that hangs for long does not use up the server's connections, and when it is back all is well.
-TEST_F(PostgresSync, StandbyThatHangsDoesNotUseUpConnections) {
-  open(server_.fresh_database(), Millis{200}, 2);
-  wait_for_standby();
-  for (std::uint64_t i = 0; i < 40; ++i) EXPECT_EQ(said(claim(key_of(i), i + 1)), "unavailable");
-  const std::string connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'semel'";
-  EXPECT_LE(std::stoi(server_.run(connections)), 8);
-  alone();
-  ASSERT_TRUE(soon([&] { return claim(key_of(100), 100).has_value(); }));
-  for (std::uint64_t i = 0; i < 40; ++i) EXPECT_EQ(take(key_of(i), i + 1).number, 1U);
-  EXPECT_LE(std::stoi(server_.run(connections)), 3);
 }
 
 // A replica is refused when the store is opened, and when the primary becomes one; as a primary it is used again.

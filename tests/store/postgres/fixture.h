@@ -2,10 +2,13 @@
 // coroutine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,6 +17,7 @@
 
 #include "store/contract.h"
 #include "store/crew.h"
+#include "store/postgres/own_connection.h"
 #include "support/postgres_server.h"
 #include "support/run.h"
 #include <semel/clock.h>
@@ -60,6 +64,35 @@ class PostgresTest : public testing::Test {
   }
   Result<void> complete(const Key& key, Fence fence, SharedResponse response = answer_of("kept")) {
     return run(context_, store_->complete(key, fence, std::move(response)));
+  }
+
+  // A call from a thread of its own, to be looked at while it waits.
+  std::future<Result<Claim>> claim_later(const Key& key, std::uint64_t owner) {
+    return std::async(std::launch::async, [this, key, owner] {
+      boost::asio::io_context context{1};
+      return run(context, store_->claim(key, fingerprint_of(1), terms_of(owner)));
+    });
+  }
+  static bool ready(const std::future<Result<Claim>>& future) {
+    return future.wait_for(Millis{0}) == std::future_status::ready;
+  }
+  // Starts calls that gather into one batch: the first one waits for a lock, and has the only connection. When it has
+  // the lock, `meanwhile` is called beside them.
+  void gather(
+      const std::string& url, const std::function<void(boost::asio::io_context&)>& start_all,
+      const std::function<void()>& meanwhile = [] {}) {
+    const DatabaseConnection gate(url);
+    gate.run("SELECT pg_advisory_lock(7309455314)");
+    crew_.run(2, [&](std::size_t thread, boost::asio::io_context& context) {
+      if (thread == 0) {
+        start_all(context);
+        context.run();
+      } else {
+        std::this_thread::sleep_for(Millis{100});
+        gate.run("SELECT pg_advisory_unlock(7309455314)");
+        meanwhile();
+      }
+    });
   }
 
   // Waits until `holds`, at most ten seconds.

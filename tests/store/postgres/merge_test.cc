@@ -34,20 +34,6 @@ class PostgresMerge : public PostgresTest {
   std::string url_ = server_.fresh_database();
 
   [[nodiscard]] std::string ask(const std::string& sql) const { return server_.run(sql, "test_1"); }
-  // Starts calls that gather into one batch: the first one waits for a lock, and has the only connection.
-  void gather(const std::function<void(boost::asio::io_context&)>& start_all) {
-    const DatabaseConnection gate(url_);
-    gate.run("SELECT pg_advisory_lock(7309455314)");
-    crew_.run(2, [&](std::size_t thread, boost::asio::io_context& context) {
-      if (thread == 0) {
-        start_all(context);
-        context.run();
-      } else {
-        std::this_thread::sleep_for(Millis{100});
-        gate.run("SELECT pg_advisory_unlock(7309455314)");
-      }
-    });
-  }
   // How many batches of several kinds there were.
   [[nodiscard]] std::uint64_t merged() const {
     return std::stoull(ask("SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE funcname = 'batch_6'"));
@@ -104,7 +90,7 @@ TEST_F(PostgresMerge, CallsOfAllKindsShareATransaction) {
   const Fence renewed = take(key_of(2), 2);
   const Fence released = take(key_of(3), 3);
   std::vector<Told> told(5);
-  gather([&](boost::asio::io_context& context) {
+  gather(url_, [&](boost::asio::io_context& context) {
     start(context, claim_one(store_.get(), key_of(4), terms_of(4), &told[0]));
     start(context, claim_one(store_.get(), key_of(5), terms_of(5), &told[1]));
     start(context, end_one(store_.get(), key_of(1), ended, &told[2]));
@@ -128,7 +114,7 @@ TEST_F(PostgresMerge, BlockedClaimHoldsUpNoEnd) {
   other.run("DELETE FROM semel.keys WHERE owner = 2");
   other.run("BEGIN; INSERT INTO semel.keys SELECT * FROM copy");
   std::vector<Told> told(3);
-  gather([&](boost::asio::io_context& context) {
+  gather(url_, [&](boost::asio::io_context& context) {
     start(context, claim_one(store_.get(), key_of(3), terms_of(3), &told[0]));
     start(context, claim_one(store_.get(), key_of(2), terms_of(4), &told[1]));
     start(context, end_one(store_.get(), key_of(1), fence, &told[2]));
