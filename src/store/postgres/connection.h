@@ -13,6 +13,7 @@
 
 #include <libpq-fe.h>
 
+#include "store/postgres/seen.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -33,6 +34,7 @@ struct Link {
   DatabaseConnection connection;
   Calling calling = Calling::by_text;
   std::string standing{};  // of what was behind it when it was made; every call says so (Server::standing)
+  Greeted greeted{};       // the same, for comparing it with what is known by now
 };
 
 // One of the hosts that an address names. What it leaves out is empty.

@@ -64,6 +64,7 @@ Result<Link> Dialer::dial() {
 
 Result<Link> Dialer::admit(Result<DatabaseConnection> connection) {
   if (!connection) return std::unexpected(std::move(connection.error()));
+  const std::uint64_t doubts = known_.doubts();
   Result<Server> server = greet(clock_, connection->get(), time_max_);
   Result<void> admitted = server ? known_.admit(*server) : Result<void>(std::unexpected(server.error()));
   // What it said may have been overtaken meanwhile by what another connection has seen. It says the newest when asked
@@ -74,7 +75,10 @@ Result<Link> Dialer::admit(Result<DatabaseConnection> connection) {
   }
   if (!server) return std::unexpected(server.error());
   if (!admitted) return std::unexpected(admitted.error());
-  Link link{.connection = *std::move(connection), .calling = Calling::by_text, .standing = server->standing};
+  Link link{.connection = *std::move(connection),
+            .calling = Calling::by_text,
+            .standing = server->standing,
+            .greeted = {.timeline = server->timeline, .doubts = doubts}};
   if (server->pooled) return link;
   for (const Sql& sql : all_sql) {
     const std::string prepare = std::string("PREPARE ") + sql.name + " AS " + sql.text;

@@ -105,6 +105,7 @@ Task<void> Driver::submit(StoreCall& call, FormerClaim* former, ServerStep* step
 Arrivals::Done Driver::send_here(Entry& entry) {
   if (!backlog_.empty() || !pool_.idle()) return Arrivals::Done::nothing;
   Pipe& pipe = pool_.idlest();
+  if (options_.newest->overtakes(pipe.greeted())) return Arrivals::Done::nothing;
   std::unique_ptr<Statement> batch = backlog_.next_with(std::move(entry));
   const Millis patience = patience_of(options_, *batch);
   if (pipe.send(std::move(batch), patience, clock_.stopwatch())) {
@@ -136,6 +137,8 @@ void Driver::take_in() {
   Arrivals::Taken taken = arrivals_.take();
   for (Entry& entry : taken.calls) backlog_.add(std::move(entry));
   for (Result<Link>& link : taken.links) pool_.add(std::move(link));
+  // By what other connections of this process have seen. The dialer's pauses keep this from becoming a storm.
+  again(pool_.lose_overtaken(*options_.newest));
 }
 
 // What goes next over a connection that has so much under way; null if it has to wait.

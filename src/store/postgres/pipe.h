@@ -16,6 +16,7 @@
 #include <libpq-fe.h>
 
 #include "store/postgres/connection.h"
+#include "store/postgres/seen.h"
 #include "store/postgres/statement.h"
 #include <semel/clock.h>
 
@@ -51,6 +52,7 @@ class Pipe {
   [[nodiscard]] bool advance(std::vector<Ended>& ended);
 
   [[nodiscard]] int socket() const { return PQsocket(link_.connection.get()); }
+  [[nodiscard]] const Greeted& greeted() const { return link_.greeted; }
   [[nodiscard]] bool unsent() const { return unsent_; }  // wait for writing, too
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
   [[nodiscard]] std::chrono::nanoseconds sent_at() const { return under_way_.front().sent_at; }  // there is something

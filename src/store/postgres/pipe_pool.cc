@@ -14,6 +14,7 @@
 
 #include "store/postgres/connection.h"
 #include "store/postgres/pipe.h"
+#include "store/postgres/seen.h"
 #include <semel/clock.h>
 #include <semel/result.h>
 
@@ -74,6 +75,14 @@ GivenUp PipePool::lose_all() {
 GivenUp PipePool::lose_all(Error why) {
   GivenUp given_up = lose_all();
   down_ = std::move(why);
+  return given_up;
+}
+
+GivenUp PipePool::lose_overtaken(const NewestSeen& newest) {
+  GivenUp given_up;
+  for (std::size_t i = pipes_.size(); i-- > 0;) {
+    if (newest.overtakes(pipes_[i]->greeted())) append(given_up, lose(*pipes_[i]));
+  }
   return given_up;
 }
 

@@ -23,6 +23,7 @@
 #include "store/postgres/connection.h"
 #include "store/postgres/dialer.h"
 #include "store/postgres/pipe.h"
+#include "store/postgres/seen.h"
 #include "store/postgres/statement.h"
 #include <semel/clock.h>
 #include <semel/result.h>
@@ -60,6 +61,8 @@ class PipePool {
   [[nodiscard]] GivenUp lose_all(Error why);
   // Whether it can be used is to be seen: for a moment nobody is refused.
   [[nodiscard]] GivenUp lose_all();
+  // The same for those that must not be used before their server has been greeted again.
+  [[nodiscard]] GivenUp lose_overtaken(const NewestSeen& newest);
   // Puts aside the connections whose answers are too late.
   [[nodiscard]] GivenUp give_up_late(Time now);
   // Nothing is used any more.

@@ -56,12 +56,17 @@ void Pulse::start(std::string database) {
 
 Task<void> Pulse::beat() {
   const bool wrote = wrote_.exchange(false);
+  const Reached before = newest_->get();
   Reached seen;
   const auto see = [&](const PGresult* reply) { seen = seen_in(reply); };
   PlainStep step(wrote ? raise_pulse_sql : see_pulse_sql, [](Parameters& /*parameters*/) {}, see);
   StoreCall call{.key = {}, .request = StepCall{}};
   const Result<void> asked = co_await driver_.submit(&call, &step);
-  if (asked && std::get<StepCall>(call.request).answer) {
+  const bool answered = asked && std::get<StepCall>(call.request).answer;
+  const bool behind = answered && is_behind(seen, before);
+  if (behind) newest_->doubt();
+  if (answered && !behind) {
+    seen.home = before.home;  // a connection is admitted only if it leads there
     newest_->raise(std::move(seen));
   } else if (wrote) {
     wrote_.store(true);
@@ -69,12 +74,11 @@ Task<void> Pulse::beat() {
   if (beats_++ % beats_per_note == 0) keep();
 }
 
-// Others may share the folder. A note that cannot be made only means that a restart knows less.
+// Others may share the folder, and have seen more. A note that cannot be made only means that a restart knows less.
 void Pulse::keep() const {
   if (folder_.empty() || database_.empty()) return;
-  const Result<Reached> kept = load_seen(folder_, database_);
-  const Reached newest = newest_->get();
-  if (kept && *kept < newest) static_cast<void>(save_seen(folder_, database_, newest));
+  Result<Reached> kept = raise_seen(folder_, database_, newest_->get());
+  if (kept) newest_->raise(*std::move(kept));
 }
 
 }  // namespace semel::store::postgres

@@ -1,7 +1,8 @@
 // Raises the pulse of a database once a second while this process writes to it, and remembers how far it is.
 //
 // A server whose pulse is behind that lacks what was written since: it is an older copy, and is not admitted
-// (known_server.h). A process that is idle looks how far it is, since others may write.
+// (known_server.h). A process that is idle looks how far it is, since others may write. If the server to which its
+// connection leads says less than was known before, all connections of the store are made anew.
 #pragma once
 
 #include <atomic>

@@ -15,7 +15,8 @@ namespace semel::store::postgres {
 // Nothing has been seen if there is no file yet. Code::unavailable: it cannot be read. Code::corrupt: it is damaged.
 Result<Reached> load_seen(const std::filesystem::path& folder, const std::string& database);
 
-// Durable when it returns.
-Result<void> save_seen(const std::filesystem::path& folder, const std::string& database, const Reached& seen);
+// Makes the file say at least `seen`, and returns what it says then: that is something else if others, who may share
+// the folder, have seen more, or another database. One atomic step. Durable when it returns. Errors as above.
+Result<Reached> raise_seen(const std::filesystem::path& folder, const std::string& database, const Reached& seen);
 
 }  // namespace semel::store::postgres

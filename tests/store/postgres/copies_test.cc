@@ -3,7 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,6 +17,9 @@
 
 #include <gtest/gtest.h>
 
+#include "store/capable_store.h"
+#include "store/desk.h"
+#include "store/postgres/admin.h"
 #include "store/postgres/fixture.h"
 #include "support/pgbouncer.h"
 #include "support/postgres_server.h"
@@ -64,6 +71,29 @@ class PostgresCopies : public PostgresTest {
     Result<OpenedStore> store = open_postgres_store(*clock_, options);
     if (!store) why_ = store.error().detail;
     return store ? std::move(store->store) : nullptr;
+  }
+
+  // With what operators use.
+  store::CapableStore opened_with_desk(const std::string& url) {
+    PostgresOptions options;
+    options.urls = {url};
+    options.state_folder = notes_;
+    auto store = store::postgres::open_with_keys(*clock_, options, {});
+    if (!store) throw std::runtime_error(store.error().detail);
+    return *std::move(store);
+  }
+  Result<store::KeyList> asked_at_the_desk(const store::CapableStore& store) {
+    return run(context_, store.desk->list({}, ""));
+  }
+  [[nodiscard]] std::string url_of_both(const PostgresServer& other) const {
+    return "postgres:///" + name_ + "?host=" + server_.folder().string() + "," + other.folder().string() +
+           "&user=postgres";
+  }
+  // As after a failover to it.
+  static void promote(PostgresServer& server) {
+    std::ofstream(server.folder() / "data" / "standby.signal").close();
+    server.start();
+    server.run("SELECT pg_promote()");
   }
 
   void copy() {
@@ -164,6 +194,76 @@ TEST_F(PostgresCopies, GatewayThatIsStartedAgain) {
   ASSERT_NE(believes, nullptr) << why_;
   write_beyond(*believes, reached + 1);
   EXPECT_EQ(opened(url_, notes_), nullptr) << "also after somebody else has written there";
+}
+
+// A dump is restored in a cluster that has had a failover, so that its timeline is the higher one. It is not taken for
+// a new primary: not by what operators use in a gateway that runs, and not by a gateway that is started.
+TEST_F(PostgresCopies, DumpInAClusterWithAHigherTimeline) {
+  PostgresServer other;
+  other.crash();
+  promote(other);
+  const std::string dump = (server_.folder() / "dump.sql").string();
+  store::CapableStore store = opened_with_desk(url_of_both(other));
+  write_beyond(*store.store, pulse());
+  run_unprivileged({program("pg_dump"), "--file", dump, url_}, "/dev/null");
+  ASSERT_TRUE(claims(*store.store, key_of(1))) << why_;
+  write_beyond(*store.store, pulse() + 1);
+  other.run("CREATE DATABASE " + name_);
+  run_unprivileged({program("psql"), "-qX1", other.url(name_), "-v", "ON_ERROR_STOP=1", "-f", dump}, "/dev/null");
+
+  const Result<store::KeyList> asked = asked_at_the_desk(store);
+  ASSERT_FALSE(asked) << "the first connection for operators is made to the highest timeline";
+  EXPECT_NE(asked.error().detail.find("a copy of the database"), std::string::npos) << asked.error().detail;
+  server_.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel'");
+  EXPECT_TRUE(soon([&] { return claims(*store.store, key_of(2)); })) << "the original is no former primary: " << why_;
+  store.store.reset();
+  EXPECT_EQ(opened(other.url(name_), notes_), nullptr);
+  EXPECT_NE(why_.find("remove the note"), std::string::npos) << why_;
+  EXPECT_NE(opened(url_, notes_), nullptr) << why_;
+}
+
+// Another server is promoted while the first one lives on, and its connections are well. As soon as the gateway has
+// seen the new one, by whatever connection, it claims nothing more at the old one.
+TEST_F(PostgresCopies, FormerPrimaryThatLivesOnIsLeft) {
+  PostgresServer later;
+  later.crash();
+  const std::filesystem::path data = later.folder() / "data";
+  std::filesystem::remove_all(data);
+  ASSERT_NE(opened(url_), nullptr) << "settles the identity: " << why_;
+  server_.crash();
+  run_unprivileged({"cp", "-a", data_.string(), data.string()}, "/dev/null");
+  std::ofstream(data / "postgresql.conf", std::ios::app)
+      << "unix_socket_directories = '" << later.folder().string() << "'\n";
+  server_.start();
+  const store::CapableStore store = opened_with_desk(url_of_both(later));
+  write_beyond(*store.store, pulse());
+  promote(later);
+  ASSERT_TRUE(claims(*store.store, key_of(1))) << "nobody has seen the new one yet: " << why_;
+
+  const Result<store::KeyList> asked = asked_at_the_desk(store);
+  ASSERT_TRUE(asked) << asked.error().detail;
+  const std::string here = server_.run("SELECT count(*) FROM semel.keys", name_);
+  for (std::uint64_t i = 2; i < 30; ++i) {
+    EXPECT_TRUE(soon([&] { return claims(*store.store, key_of(i)); })) << why_;
+  }
+  EXPECT_EQ(server_.run("SELECT count(*) FROM semel.keys", name_), here) << "claimed at the former primary";
+  EXPECT_EQ(later.run("SELECT count(*) FROM semel.keys", name_), "28");
+  EXPECT_TRUE(soon([&] { return later.run("SELECT number > 0 FROM semel.pulse", name_) == "t"; }));
+}
+
+// Another gateway with the same folder has seen more than the server has that this one is connected to.
+TEST_F(PostgresCopies, GatewayThatHearsOfMoreByItsNote) {
+  const std::unique_ptr<Store> store = opened(url_, notes_);
+  ASSERT_NE(store, nullptr) << why_;
+  write_beyond(*store, pulse());
+  for (const auto& each : std::filesystem::directory_iterator(notes_)) {
+    if (each.path().extension() != ".timeline") continue;
+    std::stringstream note;
+    note << std::ifstream(each.path()).rdbuf();
+    std::ofstream(each.path()) << std::regex_replace(note.str(), std::regex("pulse [0-9]+"), "pulse 1000");
+  }
+  const auto refused = [&] { return !claims(*store, key_of(++last_)) && why_.find("older copy") != std::string::npos; };
+  EXPECT_TRUE(soon(refused) || soon(refused)) << "the note is read every ten seconds";
 }
 
 }  // namespace
