@@ -8,7 +8,8 @@ I5  who is told that nothing was forwarded was not forwarded
 I6  the key of one request never answers another request
 I7  nobody sees what belongs to another scope
 I8  in the end every key is settled, or said to be unknown, in time
-I10 the numbers of a key's attempts only grow
+I10 the numbers of a key's attempts only grow, in the order in which they arrive; one may arrive late whose process was stopped
+    past its lease, between its last look at the clock and its first byte
 I11 an outcome is unknown only if a fault of the run cut an attempt of that key, and a fault cuts only so many
 I12 a call ends without a word only if its gateway was gone, or was leaving and had not forwarded it
 
@@ -78,8 +79,10 @@ def check_effects(key, faults, forwarded):
         allowed += sum(any(cuts(one, call, forwarded) for one in faults or ()) for call in key.calls)
     if len(key.effects) > allowed:
         yield "I1", f"{len(key.effects)} effects"
+    stopped = {call["request"] for call in key.calls if any(stops(one, call) for one in faults or ())}
     numbers = [record["attempt"] for record in key.attempts]
-    if any(later <= earlier for earlier, later in zip(numbers, numbers[1:])):
+    in_time = [record["attempt"] for record in key.attempts if record["request"] not in stopped]
+    if len(set(numbers)) < len(numbers) or in_time != sorted(in_time):
         yield "I10", f"attempts arrived as {numbers}"
 
 
@@ -120,6 +123,11 @@ def check_lasting(key):
 def overlaps(call, one):
     """Whether a fault was under way during the call, where the call was."""
     return one["from"] <= call["ended"] and call["invoked"] <= one["until"] and one["node"] in (None, call.get("node"))
+
+
+def stops(one, call):
+    """Whether the process of this call was stopped for longer than its lease."""
+    return one["part"] == MACHINE and one["until"] - one["from"] > LEASE_SECONDS and overlaps(call, one)
 
 
 def cuts(one, call, forwarded):

@@ -239,6 +239,19 @@ class CheckerTest(unittest.TestCase):
         self.effects[3]["attempt"] = 1
         self.assertIn("I10", self.found())
 
+    def test_an_attempt_that_overtakes_another(self):
+        """Only a process that was stopped past its lease may be so late, and even that does not use a number again."""
+        self.effects[2]["attempt"], self.effects[3]["attempt"] = 2, 1
+        self.assertIn("I10", self.found())
+        self.faults.append(checker.fault(checker.MACHINE, "stopped", 6.1, 7.5, "127.0.0.1:2"))
+        self.assertIn("I10", self.found(), "it was another process that was stopped")
+        self.faults[-1]["node"] = NODE
+        self.assertNotIn("I10", self.found())
+        self.faults[-1]["until"] = 6.3
+        self.assertIn("I10", self.found(), "its lease had not lapsed")
+        self.faults[-1]["until"], self.effects[2]["attempt"] = 7.5, 1
+        self.assertIn("I10", self.found(), "two attempts with one number")
+
 
 if __name__ == "__main__":
     unittest.main()
