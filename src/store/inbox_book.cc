@@ -104,14 +104,14 @@ Result<void> InboxBook::open(InboxReader& reader, Time now) {
   const std::optional<std::string>& mark = *read;
   if (mark) mark_.id = core::EventId::from_bytes(*mark).value_or(core::EventId{});
   adopting_ = adopted_ = newest_ = mark_.id;
-  born_ = now;
+  ids_.born = now;
   return {};
 }
 
 // Ids grow with each that is made, so what a mark says of those before it stays true.
 core::EventId InboxBook::next_id(Time now) {
-  const Time at = std::max({now, born_ + Millis{1}, newest_.accepted_at()});
-  return core::EventId::make(at, holder_, ++sequence_);
+  const Time at = std::max({now, ids_.born + Millis{1}, newest_.accepted_at()});
+  return core::EventId::make(at, ids_.holder, ++ids_.sequence);
 }
 
 Result<Acceptance> InboxBook::accept(InboxTable& table, KeyRecords& records, const AcceptOrder& order,

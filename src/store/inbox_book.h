@@ -34,7 +34,7 @@ namespace semel::store {
 class InboxBook {
  public:
   // `holder` is random, of this process.
-  explicit InboxBook(std::uint32_t holder) : holder_(holder) {}
+  explicit InboxBook(std::uint32_t holder) : ids_{.holder = holder} {}
 
   // Reads what the last holder left: the tallies and the mark. Before everything else.
   Result<void> open(InboxReader& reader, Time now);
@@ -129,8 +129,13 @@ class InboxBook {
   Result<void> drop(InboxTable& table, const core::EventId& id, Time at, Time now);
   void drop_parcel(InboxTable& table, AcceptedEvent& event);
 
-  std::uint32_t holder_;
-  std::uint64_t sequence_ = 0;
+  // What the ids of this process are made of.
+  struct Ids {
+    std::uint32_t holder;
+    std::uint64_t sequence = 0;
+    Time born{};  // its events are of a later time
+  };
+  Ids ids_;
   InboxFigures figures_;
   InboxCursors queues_{1U << 20U};  // those of destinations, and what is to be dropped
   InboxLineFronts lines_{16'384};
@@ -142,7 +147,6 @@ class InboxBook {
   Waits waits_;
   std::optional<core::EventId> adopting_ = core::EventId{};  // how far adopt() has come; none: it has ended
   std::optional<core::EventId> adopted_ = core::EventId{};   // the same, as of the last batch that was written
-  Time born_{};                                              // the events of this process are of a later time
   core::EventId newest_;                                     // that was accepted here
   struct Mark {
     core::EventId id;  // as it is stored

@@ -294,7 +294,7 @@ Result<std::size_t> InboxBook::adopt(InboxTable& table, const AdoptOrder& order,
   const auto running = [&](std::string_view key, std::string_view) {
     const auto id = id_behind_tag(key);
     if (!id || found.size() >= limit) return false;
-    if (*id >= *adopting_ && !is_of(holder_, *id)) found.push_back({.id = *id, .entry = {}});
+    if (*id >= *adopting_ && !is_of(ids_.holder, *id)) found.push_back({.id = *id, .entry = {}});
     return true;
   };
   if (walked && later) walked = table.walk(event_key(*adopting_), event_prefix, running);
