@@ -111,7 +111,8 @@ Async<TakenDeliveries> InboxFront::take(TakeOrder order) {
   Result<TakenDeliveries> taken = answer_of(call, done);
   if (!taken) co_return taken;
   for (TakenDelivery& each : taken->deliveries) each.event = for_process(std::move(each.event), ahead());
-  if (taken->next) *taken->next -= ahead();
+  std::optional<Time>& next = taken->next;
+  if (next) *next -= ahead();
   co_return taken;
 }
 

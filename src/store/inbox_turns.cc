@@ -315,10 +315,11 @@ Result<std::size_t> InboxBook::adopt(InboxTable& table, const AdoptOrder& order,
 Result<void> InboxBook::adopt_one(InboxTable& table, const Left& left, const AdoptOrder& order, Time now) {
   const Savepoint before = savepoint(table);
   if (!left.entry.empty()) table.erase(left.entry);
-  Result<std::optional<AcceptedEvent>> read = read_event(table, left.id);
-  if (read && !*read) return {};
-  const Result<void> back =
-      read ? put_back(table, **std::move(read), order, now) : Result<void>(std::unexpected(read.error()));
+  const Result<std::optional<AcceptedEvent>> read = read_event(table, left.id);
+  const bool gone = read && !*read;
+  if (gone) return {};
+  const Result<void> back = read ? put_back(table, read->value_or(AcceptedEvent{}), order, now)
+                                 : Result<void>(std::unexpected(read.error()));
   if (back) unread_.could_be_read(left.id);
   if (back) return {};
   go_back(table, before);

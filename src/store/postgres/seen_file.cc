@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
-#include <cstdlib>
 #include <expected>
 #include <filesystem>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/poll.h>
 #include <sys/types.h>
