@@ -318,8 +318,8 @@ Result<void> InboxBook::adopt_one(InboxTable& table, const Left& left, const Ado
   const Result<std::optional<AcceptedEvent>> read = read_event(table, left.id);
   const bool gone = read && !*read;
   if (gone) return {};
-  const Result<void> back = read ? put_back(table, read->value_or(AcceptedEvent{}), order, now)
-                                 : Result<void>(std::unexpected(read.error()));
+  const Result<void> back =
+      read ? put_back(table, read->value_or(AcceptedEvent{}), order, now) : Result<void>(std::unexpected(read.error()));
   if (back) unread_.could_be_read(left.id);
   if (back) return {};
   go_back(table, before);
