@@ -156,7 +156,8 @@ void check_probes(reading::Reading& reading, const Config& config, const Places&
     const auto asks = [&](const ResolverConfig& each) { return each.route == i && each.ask == ResolverAsk::probe; };
     if (probes || !route.probe || !places.probes[i] || std::ranges::any_of(config.resolvers, asks)) continue;
     reading.report.warning(*places.probes[i],
-                           "probe is used by semel keys resolve --from-probe alone, unless on_unknown = \"probe\" or a [[resolver]] asks by it");
+                           "probe is used by semel keys resolve --from-probe alone, unless on_unknown = \"probe\" or a "
+                           "[[resolver]] asks by it");
   }
 }
 

@@ -133,8 +133,8 @@ TEST(ResolverConfiguration, GivesAProbeItsUse) {
   EXPECT_EQ(warnings("route = '/v1/payments'\ncertain_after = '10m'\nask = 'probe'\n"), Lines{});
   const std::string scoped = "query = 'SELECT key, scope, status, body FROM a WHERE key = ANY($1)'\n";
   const Lines by_query = warnings(std::string(usual) + scoped);
-  EXPECT_EQ(by_query,
-            Lines{"f:7:9: warning: probe is used by semel keys resolve --from-probe alone, unless on_unknown = \"probe\" or a [[resolver]] asks by it"});
+  EXPECT_EQ(by_query, Lines{"f:7:9: warning: probe is used by semel keys resolve --from-probe alone, unless on_unknown "
+                            "= \"probe\" or a [[resolver]] asks by it"});
 }
 
 }  // namespace

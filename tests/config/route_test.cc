@@ -271,7 +271,8 @@ TEST(RouteWarnings, NameWhatIsUnwise) {
        {"f:12:14: warning: on_unknown = \"retry\" runs a request again that may have taken effect"}},
       {"on_unknown = 'probe'\nprobe = '/p?key={key}'", {}},
       {"probe = '/p'",
-       {"f:12:9: warning: probe is used by semel keys resolve --from-probe alone, unless on_unknown = \"probe\" or a [[resolver]] asks by it"}},
+       {"f:12:9: warning: probe is used by semel keys resolve --from-probe alone, unless on_unknown = \"probe\" or a "
+        "[[resolver]] asks by it"}},
       {"wait_max = '5s'", {"f:12:12: warning: wait_max has no effect unless in_flight = \"wait\""}},
       {"fingerprint = 'raw'",
        {"f:12:15: warning: fingerprint = \"raw\": a retry that writes the same JSON in another way is refused (422)"}},
