@@ -147,6 +147,7 @@ TEST_F(PostgresCopies, GatewaysThatWereIdleAndCopiesThatAreWrittenTo) {
   const std::unique_ptr<Store> busy = opened(url_);
   ASSERT_TRUE(idle != nullptr && busy != nullptr) << why_;
   write_beyond(*idle, pulse());
+  std::this_thread::sleep_for(Millis{2'500});  // by now it has told of what it wrote
   copy();
   ASSERT_TRUE(soon([&] { return claims(*busy, key_of(1)); })) << why_;
   write_beyond(*busy, pulse() + 1);
