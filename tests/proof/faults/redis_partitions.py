@@ -35,7 +35,7 @@ RELEASE = {"cuts": 12, "splits": 3, "episodes": 5}
 
 CUT_S = (2.0, 3.0)  # longer than a gateway waits for a silent server with claims
 APART_S = 1.0  # for which a primary goes on that nobody asks for a replica
-UNDER_WAY_S = 2.0  # what was claimed before a cut may be forwarded, and answered, until then
+UNDER_WAY_S = 1.0  # what was claimed before a cut may be forwarded, and answered, until then
 DEAD_AFTER_MS = 1_000  # for the Sentinel, while there is something to be promoted
 ROUNDS = 5
 
